@@ -94,7 +94,7 @@
             return StateFolder(files.folder, try opened.wait { $0.take() }.get())
         }
 
-        /// Why there are no cookies in a folder; `nil` if there are. Creates nothing.
+        /// Why a folder has no file of cookies; `nil` if it has one. Creates nothing.
         package static func problemOfMissing(_ path: String?) throws(StoreError) -> String? {
             let files = try files(at: path)
             let name = CookieRecord.schema.file
@@ -130,7 +130,7 @@
         }
 
         /// Writes all changes, and closes the files, which leaves no log beside them. Later changes stay in memory. For
-        /// programs that end.
+        /// programs that are about to end.
         package func waitForClose() {
             let closed = ConditionLock(false)
             worker.close { closed.withLockBroadcasting { $0 = true } }

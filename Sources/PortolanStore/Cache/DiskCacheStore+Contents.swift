@@ -5,13 +5,13 @@
     package import PortolanCache
     import PortolanCore
 
-    /// What is in the folder, for people. All functions block.
+    /// Lists and verifies the contents of the folder. All functions block.
     extension DiskCacheStore {
         package struct Summary: Hashable, Sendable {
             /// The absolute path of the folder.
             package let path: String
             package let entryCount: Int
-            /// The octets that count against the limit.
+            /// The number of octets that count against the limit.
             package let byteCount: Int64
             package let byteLimit: Int64
         }
@@ -24,25 +24,25 @@
             package let attributes: CacheAttributes
             /// The number of octets of the body.
             package let bodyLength: Int64
-            /// What the response counts against the limit.
+            /// The number of octets that the response counts against the limit.
             package let byteCount: Int64
-            /// When a load used it last, or stored it.
+            /// When a load last used or stored the response.
             package let lastUse: Date
-            /// How often loads used it.
+            /// How often loads used the response.
             package let useCount: Int64
         }
 
         /// The result of ``verify(removing:)``.
         package struct Verification: Sendable {
             package struct Damage: Hashable, Sendable {
-                /// `nil` if it can't be read.
+                /// `nil` if the URL can't be read.
                 package let url: String?
                 package let reason: String
             }
 
             package var intactCount = 0
             package var damages: [Damage] = []
-            /// The number of files that belong to no response.
+            /// The number of files that belong to no response. With `removing`, only those that were removed.
             package var orphanCount = 0
             package var summary: Summary
         }
@@ -58,7 +58,7 @@
             return Summary(path: path, entryCount: Int(numbers[0]), byteCount: numbers[1], byteLimit: byteLimit)
         }
 
-        /// Calls `body` with each response, the oldest first, until it returns `false`. Damaged ones are left out.
+        /// Calls `body` with each response, the oldest first, until it returns `false`. Leaves out damaged responses.
         package func forEachItem(_ body: (Item) -> Bool) throws(StoreError) {
             try waitForWrites()
             try reading { (index) throws(Database.Failure) in
@@ -115,7 +115,7 @@
         ///   index is then emptied.
         package func verify(removing: Bool) throws(StoreError) -> Verification {
             try waitForWrites()
-            // Before the index is read, so that a file without a row is never a new one.
+            // The files are listed before the index is read, so that a file without a row is never a new one.
             let files = core.folder.bodyIDs()
             var verification = Verification(summary: Summary(path: path, entryCount: 0, byteCount: 0, byteLimit: byteLimit))
             var damagedIDs: [Int64] = []
@@ -135,7 +135,7 @@
             return verification
         }
 
-        /// - Returns: the identifiers that files can have.
+        /// - Returns: the identifiers of the files that the index knows.
         private func verify(
             _ index: CacheIndex, _ verification: inout Verification, _ damagedIDs: inout [Int64]
         ) throws(Database.Failure) -> Set<Int64> {
@@ -199,7 +199,7 @@
     }
 
     extension CacheIndex {
-        /// The identifiers that files can have.
+        /// The identifiers of the files that the index knows.
         fileprivate func bodyIDs() throws(Database.Failure) -> Set<Int64> {
             let sql = "SELECT id FROM entry WHERE has_file <> 0 UNION SELECT id FROM writing UNION SELECT id FROM garbage"
             return Set(try database.rows(sql, []).compactMap { $0[0].integer })

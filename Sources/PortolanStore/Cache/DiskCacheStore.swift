@@ -6,10 +6,10 @@
     package import PortolanCache
     import PortolanCore
 
-    /// Stored responses in a folder. Those that were not used for the longest time go first.
+    /// Stored responses in a folder. The least recently used ones make room for new ones.
     ///
     /// An SQLite file, the index, has the fields of each response, and the bodies of at most 16 KiB. Each other body
-    /// is a file, which is written while it is received. Everything has checksums: what is damaged is not found.
+    /// is a file, which is written while it is received. Everything has checksums. A damaged response is not found.
     /// Several processes can use the folder at the same time. Only the user can read it.
     ///
     /// The limit counts bodies, fields and what is being written. It holds at any time and for all processes together,
@@ -44,10 +44,8 @@
         ///
         /// - Parameters:
         ///   - folder: its path; `nil` for ``standardPath``.
-        ///   - byteLimit: the limit; `nil` for that of the folder, which is 256 MiB if it is new. A response that is
-        ///     larger than an eighth of it is not stored.
-        ///   - repairsIndex: whether a damaged index is no error: the cache is then empty.
-        ///   - needsRoom: whether a full disk is an error. Otherwise nothing is stored until there is room.
+        ///   - byteLimit: the limit in bytes; `nil` for the limit of the folder, or 256 MiB for a new one. A response
+        ///     that is larger than an eighth of the limit is not stored.
         ///   - logger: receives problems of the files.
         /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like.
         package static func open(
@@ -61,6 +59,10 @@
         }
 
         /// Does what ``open(_:byteLimit:logger:)`` does, but blocks the calling thread.
+        ///
+        /// - Parameters:
+        ///   - repairsIndex: whether a damaged index is no error: the cache is then empty.
+        ///   - needsRoom: whether a full disk is an error. Otherwise nothing is stored until there is room.
         @available(*, noasync, message: "this blocks the thread; await open(_:byteLimit:logger:) instead")
         package static func waitForOpen(
             _ folder: String? = nil, byteLimit: Int64? = nil, repairsIndex: Bool = true, needsRoom: Bool = false,
@@ -102,7 +104,7 @@
             defer { index.close() }
             let core = DiskCacheCore(
                 folder, byteLimit: index.byteLimit, logger: Logger(label: "org.portolan.store"), writing: CacheJobs())
-            // It has no threads.
+            // This store has no threads.
             core.close()
             core.reading.run(CacheReading())
             core.didEnd()
@@ -127,11 +129,11 @@
                 try folder.removeIndex(applicationID: CacheIndex.format.applicationID)
                 for id in folder.bodyIDs() { folder.removeBody(id) }
             }
-            // A new index says that the folder is a cache. `try?` because nothing is left to remove without it.
+            // Makes a new index, so that the folder is a cache again. `try?` because everything is removed already.
             try? waitForOpen(path, logger: logger).waitForClose()
         }
 
-        /// Whether a removal could not be written. The log has the reason.
+        /// Whether a removal is not on disk yet. After ``waitForWrites()``, it has failed, and the log has the reason.
         package var hasFailedRemovals: Bool { core.hasFailedRemovals }
 
         private static func files(at path: String?) throws(StoreError) -> StateFiles {
@@ -141,7 +143,7 @@
             return try StateFiles(path: folder)
         }
 
-        /// Opens the index on a new thread, which then writes.
+        /// Opens the index on a new thread, which then does all writing.
         private static func start(
             _ folder: CacheFolder, _ byteLimit: Int64?, needsRoom: Bool, _ logger: Logger, _ clock: any LoadClock = SystemClock.shared,
             _ completion: @escaping @Sendable (Result<DiskCacheStore, StoreError>) -> Void
@@ -162,7 +164,7 @@
             }
         }
 
-        /// Runs the threads of an open cache.
+        /// Starts the reading thread, and does the writing on this thread until the cache is closed.
         ///
         /// - Throws: only before `completion` is called.
         private static func serve(
@@ -174,7 +176,7 @@
                 throw StoreError(.noResources, error.message)
             }
             completion(.success(DiskCacheStore(core)))
-            worker.cleanUpOnce()
+            worker.cleanUp()
             core.writing.run(worker)
             worker.close()
             core.didEnd()
@@ -197,7 +199,7 @@
         // MARK: Closing
 
         /// Writes all changes, and closes the files. Then the store finds nothing and accepts nothing. For programs
-        /// that end, when their loads have ended: it waits a short time for responses that are still being stored.
+        /// that are about to end. Waits at most one second for responses that are still being stored.
         package func waitForClose() {
             core.waitForWriters()
             core.close()

@@ -10,17 +10,17 @@
         ///
         ///     configuration.cache = try await ResponseCache.open()        // ~/.cache/portolan
         ///
-        /// Responses are written on a thread of the cache while they are received: no load waits for the disk. What is
-        /// damaged, or takes too long to read, is loaded again. A full disk only means that nothing is stored. The
-        /// files are not encrypted. Only the user can read them: the folder has the permissions 0700, the files have
-        /// 0600.
+        /// Responses are written on a thread of the cache while they are received: no load waits for a write. A
+        /// response that is damaged, or takes too long to read, is loaded again. A full disk only means that nothing is
+        /// stored. The files are not encrypted. Only the user can read them: the folder has the permissions 0700, the
+        /// files have 0600.
         ///
         /// - Parameters:
         ///   - folder: its path; `nil` for `portolan` in `$XDG_CACHE_HOME`, or in `~/.cache`.
         ///   - byteLimit: the largest number of bytes in the folder. The responses that were not used for the longest
         ///     time make room for new ones. A body of more than an eighth of the limit is not stored.
         ///   - logger: receives problems of the files.
-        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged folder
+        /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged index
         ///   is no error: the cache is then empty.
         public static func open(
             folder: String? = nil, byteLimit: Int64 = 256 << 20, logger: Logger = Logger(label: "org.portolan.store")

@@ -14,7 +14,7 @@
     /// An open SQLite file. GRDB opens it, prepares and keeps its statements, and begins and ends its transactions. No
     /// other file of this module uses GRDB.
     ///
-    /// All functions block, and are called on the store's thread.
+    /// All functions block. One thread uses a database at a time.
     struct Database {
         /// An error of SQLite.
         struct Failure: Error, Equatable {
@@ -27,8 +27,8 @@
             /// SQLITE_CORRUPT, SQLITE_NOTADB
             var isCorrupt: Bool { primaryCode == 11 || primaryCode == 26 }
 
-            /// Whether the contents of a file that can be written are the reason why it can't be opened, and not the
-            /// system, other processes or permissions. A damaged header makes SQLite report many codes.
+            /// Whether a file can't be opened because of its contents, and not because of the system, other processes
+            /// or permissions. A damaged header makes SQLite report many codes.
             var isOfContents: Bool {
                 switch primaryCode {
                 // BUSY, LOCKED, PERM, NOMEM, INTERRUPT, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH
@@ -41,7 +41,7 @@
             static func corrupt(_ text: String) -> Self { Self(code: 11, text: text) }
         }
 
-        /// Says whose file it is. Is read before the tables.
+        /// The numbers in a file's header that tell which program wrote it. They are read before the tables.
         struct Header: Sendable {
             let applicationID: Int64
             let version: Int64
@@ -50,7 +50,7 @@
         enum Access: Sendable {
             case readWrite
             case readOnly
-            /// Reads only, and takes no locks, which need files beside the database.
+            /// Only reads, and takes no locks, because locks need files beside the database.
             case readOnlyWithoutLocks
         }
 
@@ -62,7 +62,7 @@
         /// Opens a file that exists, without changing it.
         ///
         /// - Parameters:
-        ///   - pragmas: run when the file is open, before everything else.
+        ///   - pragmas: executed after `check`, before all other statements.
         ///   - wakesOthers: whether each change wakes processes that watch the folder.
         ///   - check: throws if the file is not to be used.
         init(
@@ -79,7 +79,7 @@
                     Header(
                         applicationID: try statements.number("PRAGMA application_id"), version: try statements.number("PRAGMA user_version")
                     ))
-                // Deleted rows leave no secrets in the file. Damaged and hostile files are read carefully.
+                // The last two pragmas are for damaged and hostile files.
                 for pragma in pragmas + ["cell_size_check = ON", "trusted_schema = OFF"] {
                     try database.execute(sql: "PRAGMA \(pragma)")
                 }
@@ -106,13 +106,13 @@
         struct Options: Sendable {
             /// How long a statement waits for the lock of another process.
             var busyTimeout = longestWait
-            /// Run after a file was opened, for tests.
+            /// Executed after a file was opened. For tests.
             var pragmas: [String] = []
-            /// Where a file is copied that can't be read at its place.
+            /// The folder for copies of files that can't be read at their place.
             var temporaryFolder = unsafe secure_getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
         }
 
-        /// Checks all of the file.
+        /// Checks the whole file.
         func checkIntegrity() throws(Failure) {
             let problem = try withConnection { try String.fetchOne($0, sql: "PRAGMA integrity_check(1)") }
             if let problem, problem != "ok" { throw .corrupt(problem) }
@@ -134,7 +134,7 @@
             guard mode == "wal" else { throw Failure(code: 22, text: "the file system allows no write-ahead log") }
         }
 
-        /// Checks that the header allows writing. The lock of another process is no problem.
+        /// Checks that the header of the file allows writing. A lock of another process is no error.
         func checkWriting(_ options: Options) throws(Failure) {
             try set(pragma: "busy_timeout = 0")
             do throws(Failure) {
@@ -171,7 +171,8 @@
                 return result
             }
             // SQLite writes the log before its index, which is in shared memory. A process that the write has woken
-            // (`inotify(7)`) can still read the old state. The new time of the file wakes that process again.
+            // (`inotify(7)`) can still read the old state. The new modification time of the file wakes that process
+            // again.
             if isWrite, wakesOthers { _ = unsafe utimensat(AT_FDCWD, queue.path, nil, 0) }
             return result
         }

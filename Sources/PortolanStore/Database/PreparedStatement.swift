@@ -41,7 +41,7 @@
             switch value {
             case .null: unsafe sqlite3_bind_null(statement, index)
             case .integer(let number): unsafe sqlite3_bind_int64(statement, index, number)
-            // A text would end at a NUL in some functions of SQL. `StoreSchema` makes a text of the bytes.
+            // A text would end at a NUL in some functions of SQL. The statements cast the bytes to TEXT.
             case .text(let text): bind(Array(text.utf8), index)
             case .blob(let bytes): bind(bytes, index)
             }
@@ -61,7 +61,7 @@
         private func value(_ column: CInt) -> SQLValue {
             switch unsafe sqlite3_column_type(statement, column) {
             case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(statement, column))
-            // Bytes that are no text are not ours.
+            // This program stores no text that is not UTF-8.
             case SQLITE_TEXT: String(validating: bytes(column), as: UTF8.self).map { .text($0) } ?? .null
             case SQLITE_BLOB: .blob(bytes(column))
             // No column of a store has other numbers, so another program wrote the row.
@@ -70,7 +70,7 @@
         }
 
         private func bytes(_ column: CInt) -> [UInt8] {
-            // In this order, so that the count is that of the pointer.
+            // `sqlite3_column_blob` comes first, so that the count is that of its bytes.
             guard let start = unsafe sqlite3_column_blob(statement, column) else { return [] }
             return unsafe Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
         }

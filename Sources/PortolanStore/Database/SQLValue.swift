@@ -13,7 +13,7 @@
         var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
         var text: String? { if case .text(let value) = self { value } else { nil } }
         var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
-        /// `nil` for a number other than 0 and 1.
+        /// `nil` for anything but the integers 0 and 1.
         var bool: Bool? { integer.flatMap { $0 == 0 ? false : $0 == 1 ? true : nil } }
     }
 #endif

@@ -22,13 +22,13 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let notPrivate = Code(rawValue: "not-private")
         /// A folder, a socket or the like has the name of a store's file or folder.
         public static let wrongKind = Code(rawValue: "wrong-kind")
-        /// The file is damaged, and could not be moved out of the way.
+        /// The file is damaged, and was not replaced.
         public static let corrupt = Code(rawValue: "corrupt")
         /// A newer version of Portolan wrote the file.
         public static let newerVersion = Code(rawValue: "newer-version")
         /// The file is a database of another program.
         public static let foreignFile = Code(rawValue: "foreign-file")
-        /// There is no memory, thread or descriptor.
+        /// The process can't get more memory, threads or file descriptors.
         public static let noResources = Code(rawValue: "no-resources")
         /// The system or SQLite reports another error.
         public static let ioFailed = Code(rawValue: "io-failed")

@@ -7,8 +7,9 @@
         let file: String
         let format: StoreFormat
         let table: String
-        /// The columns that identify a row, and the others. The first of the others tells whether a row was replaced.
+        /// The columns that identify a row.
         let keys: [String]
+        /// The other columns. The first of them tells whether a row was replaced.
         let values: [String]
         /// The columns with the type TEXT.
         let texts: Set<String>
@@ -19,22 +20,22 @@
         /// Inserts a row, or replaces the values of the row with the same keys. That row keeps its place in the order.
         var upsert: String {
             let columns = keys + values
-            let places = columns.map(place).joined(separator: ", ")
+            let placeholders = columns.map(placeholder).joined(separator: ", ")
             let update = values.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-            return "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(places)) "
+            return "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(placeholders)) "
                 + "ON CONFLICT (\(keys.joined(separator: ", "))) DO UPDATE SET \(update)"
         }
 
         var delete: String { delete(where: keys) }
 
-        /// Deletes a row that still has the first value.
+        /// Deletes a row, if its first column of ``values`` still has a known value.
         var deleteUnchanged: String { delete(where: keys + values.prefix(1)) }
 
         private func delete(where columns: [String]) -> String {
-            "DELETE FROM \(table) WHERE \(columns.map { "\($0) = \(place($0))" }.joined(separator: " AND "))"
+            "DELETE FROM \(table) WHERE \(columns.map { "\($0) = \(placeholder($0))" }.joined(separator: " AND "))"
         }
 
-        /// The place of a column's value in a statement. Texts are bound as their bytes, because they can contain NULs.
-        private func place(_ column: String) -> String { texts.contains(column) ? "CAST(? AS TEXT)" : "?" }
+        /// The placeholder for a column's value in a statement. Texts are bound as bytes, because they can contain NUL.
+        private func placeholder(_ column: String) -> String { texts.contains(column) ? "CAST(? AS TEXT)" : "?" }
     }
 #endif

@@ -13,16 +13,16 @@
 
     /// The folder of the stores, and the files in it. Only the user can change them.
     ///
-    /// Files that exist are examined by their names, and never opened here: a process that closes any descriptor of a
-    /// file loses its locks on it (`fcntl_locking(2)`), also those of SQLite.
+    /// Files that can be in use are examined by their names, and not opened here. A process that closes any descriptor
+    /// of a file loses its locks on the file (`fcntl_locking(2)`), also those of SQLite.
     struct StateFiles: Sendable {
         /// An absolute path without a slash at its end.
         let folder: String
 
-        /// The files that SQLite can have beside a database: the write-ahead log and its index, and the log of a file
-        /// without these.
+        /// The suffixes of the files that SQLite can have beside a database: the write-ahead log, its index, and the
+        /// rollback journal.
         static let companions = ["-wal", "-shm", "-journal"]
-        /// The companions with changes that SQLite deletes if the database is empty.
+        /// The suffixes of the companions that contain changes. SQLite deletes these files if the database is empty.
         static let logs = ["-wal", "-journal"]
         /// How many damaged files of one name are kept.
         static let damagedFileLimit = 3
@@ -47,13 +47,13 @@
         // `try?` because what can't be examined is not usable either.
         var exists: Bool { (try? status(of: folder)).flatMap { $0 } != nil }
 
-        /// Creates the folder, if it is missing, and checks that the user owns it.
+        /// Creates the folder if it is missing, and checks that only the user can change it.
         func prepareFolder() throws(StoreError) {
             guard try status(of: folder) == nil else { return try checkFolder() }
             var (path, problem) = ("", CInt(0))
             for part in folder.split(separator: "/") {
                 path += "/\(part)"
-                // A folder above that exists is no error. The error of the last folder is reported.
+                // A parent folder that exists is no error. Only the error of the last folder is reported.
                 problem = unsafe mkdir(path, 0o700) == 0 || errno == EEXIST ? 0 : errno
             }
             guard problem == 0 else { throw .system(problem, "the folder '\(folder)' can't be made", at: folder) }
@@ -76,7 +76,7 @@
             }
         }
 
-        /// Takes the permissions of others from a folder that existed before, unless it has a file of another program.
+        /// Removes the permissions of others from the folder, unless it has a file of another program.
         func hideFromOthers(ifFilesAre isKnown: (String) -> Bool) {
             let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard descriptor >= 0 else { return }
@@ -86,7 +86,7 @@
             guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o077 != 0,
                 let names = try? FileManager.default.contentsOfDirectory(atPath: folder), names.allSatisfy(isKnown)
             else { return }
-            // It fails on a read-only file system.
+            // On a read-only file system, this fails, and the permissions stay.
             _ = fchmod(descriptor, status.st_mode & 0o700)
         }
 
@@ -116,7 +116,7 @@
         /// The size of a file in bytes; `nil` if it is missing.
         func size(of name: String) throws(StoreError) -> Int64? { try status(of: path(of: name)).map { Int64($0.st_size) } }
 
-        /// Whether the user can write the file, or make it if it is missing, and the files beside it.
+        /// Whether the user can write the file and the files beside it, or create them if they are missing.
         func canWrite(_ name: String) -> Bool {
             func isAllowed(_ path: String, _ mode: CInt) -> Bool {
                 unsafe faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 || ![EROFS, EACCES, EPERM].contains(errno)
@@ -163,11 +163,12 @@
         /// Copies a file and its logs into a new folder that only the user can read, and runs `body` with that
         /// folder. Then removes the copies, also if they are open.
         ///
-        /// - Throws: if the file is used, or changes while it is copied.
+        /// - Throws: also if another process uses the file, or changes it while it is copied.
         func withCopy<Result>(
             of name: String, in temporaryFolder: String, _ body: (StateFiles) throws(StoreError) -> Result
         ) throws(StoreError) -> Result {
-            // A process that reads or writes the log has an index of it. To read the file here would release its locks.
+            // The index of the log exists while a process uses the log. If that is this process, reading the file here
+            // would release its locks.
             guard try size(of: name + "-shm") == nil else { throw StoreError(.busy, "another process uses '\(path(of: name))'") }
             var template = Array("\(temporaryFolder)/portolan-XXXXXX".utf8CString)
             guard unsafe mkdtemp(&template) != nil else {
@@ -192,7 +193,7 @@
             return try body(copies)
         }
 
-        /// When the file and its logs were changed, in nanoseconds.
+        /// When the file and its logs were changed, in nanoseconds since 1970; `nil` for a missing file.
         private func changeTimes(of name: String) throws(StoreError) -> [Int?] {
             var times: [Int?] = []
             for suffix in [""] + Self.logs {
@@ -201,15 +202,16 @@
             return times
         }
 
-        /// Moves a file and its companions out of the way, and removes the oldest of such files if there are too many.
+        /// Renames a damaged file and its companions, and removes the oldest damaged files if there are too many.
         ///
-        /// - Returns: the new path, and the removed ones.
+        /// - Returns: the new path, and the paths of the removed files.
         func setAside(_ name: String) throws(StoreError) -> (path: String, removed: [String]) {
             let numbers = damagedFiles(of: name)
             var number = (numbers.last ?? 0) + 1
             while try !isFree("\(name).corrupt-\(number)") { number += 1 }
             let new = "\(name).corrupt-\(number)"
-            // The logs first: without its file a log would be lost, and the file without its log is an older state.
+            // The logs first, in case the process is killed: SQLite deletes a log without its file, but a file without
+            // its log is only an older state.
             for suffix in Self.companions + [""] {
                 guard unsafe rename(path(of: name + suffix), path(of: new + suffix)) != 0, errno != ENOENT else { continue }
                 throw .system(errno, "the damaged file '\(path(of: name))' can't be renamed", at: path(of: name))
@@ -218,7 +220,7 @@
             return (
                 path(of: new),
                 removed.filter { path in
-                    // No short cut: a companion can exist without its file.
+                    // All of them, because a companion can exist without its file.
                     (Self.companions + [""]).map { unsafe unlink(path + $0) == 0 }.contains(true)
                 }
             )
@@ -231,7 +233,7 @@
             let numbers = names.compactMap { file -> Int? in
                 guard file.hasPrefix("\(name).corrupt-") else { return nil }
                 let number = file.dropFirst("\(name).corrupt-".count).prefix { $0 != "-" }
-                // Larger ones are not ours.
+                // This program uses no larger numbers.
                 return Int32(number).flatMap { $0 > 0 ? Int($0) : nil }
             }
             return Set(numbers).sorted()
@@ -256,13 +258,13 @@
             let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             guard descriptor >= 0 else { throw .system(errno, "the folder '\(folder)' can't be opened", at: folder) }
             defer { close(descriptor) }
-            let end = MonotonicTime.now + Self.longestWait
+            let deadline = MonotonicTime.now + Self.longestWait
             while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
                 guard errno == EWOULDBLOCK || errno == EINTR else {
                     // The file system has no locks for folders. SQLite locks its files itself.
                     return try body()
                 }
-                guard MonotonicTime.now < end else {
+                guard MonotonicTime.now < deadline else {
                     throw StoreError(.busy, "another process has locked the folder '\(folder)' for \(Self.longestWait); try again later")
                 }
                 var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)

@@ -54,7 +54,7 @@
             if changeDescriptor >= 0 { drain(changeDescriptor) }
         }
 
-        /// Waits for a call, which also ends the next ``wait(atMost:)``.
+        /// Waits for a call, for at most `limit` milliseconds. The call also ends the next ``wait(atMost:)``.
         func waitForCall(atMost limit: CInt) {
             var polled = pollfd(fd: callDescriptor, events: Int16(POLLIN), revents: 0)
             _ = unsafe poll(&polled, 1, limit)

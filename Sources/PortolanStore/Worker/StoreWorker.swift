@@ -30,7 +30,7 @@
         private static let retryInterval = Duration.seconds(1)
         /// The interval at which the worker looks for changes of other processes if the kernel does not report them.
         private static let pollingInterval = Duration.seconds(2)
-        /// The worker works for at most one tenth of the time. After each pass it pauses for nine times as long.
+        /// Without calls of other threads, the worker works for about one tenth of the time, and pauses for the rest.
         private static let workTimeDivisor = 10
 
         private init(_ files: StateFiles, _ options: Database.Options, _ logger: Logger) throws(StoreError) {
@@ -173,8 +173,8 @@
                 reportedError = error
                 for flush in flushes { flush(error.map { .failure($0) } ?? .success(())) }
                 if isClosing { return end(tables) }
-                let busy = (MonotonicTime.now - start) * (Self.workTimeDivisor - 1)
-                pause(for: busy)
+                let pauseTime = (MonotonicTime.now - start) * (Self.workTimeDivisor - 1)
+                pause(for: pauseTime)
                 let limit = error != nil ? Self.retryInterval : isWatched ? nil : Self.pollingInterval
                 events.wait(atMost: limit.map(Self.milliseconds) ?? -1)
             }

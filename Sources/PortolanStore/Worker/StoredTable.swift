@@ -23,7 +23,7 @@
         private var file: OpenFile?
         /// Whether the file, or its folder, can't be written. Changes then stay in memory.
         private(set) var isReadOnly = false
-        /// What was logged about a file that is only read.
+        /// The problems of a read-only file that were logged.
         private var reported: Set<String> = []
         /// The rows of the file, as this process has last read or written them, with their order.
         private var knownRows: [Record.Key: (record: Record, place: Int)] = [:]
@@ -96,7 +96,7 @@
             merge(records, isWhole: true)
         }
 
-        /// Passes the differences to the storage.
+        /// Replaces the known rows, and passes the differences to the storage.
         ///
         /// - Parameter isWhole: whether `records` are all records, so that a known record that is missing was removed.
         private func merge(_ records: [Record], isWhole: Bool) {
@@ -156,7 +156,7 @@
                 case .removed, .removedIfUnchanged: knownRows[key] = nil
                 }
             }
-            // The storage has removed what another process has replaced: it gets the new values.
+            // The storage has removed values that another process has replaced. Now it gets the new values.
             if isReplaced, var file {
                 let records = try read(&file)
                 self.file = file
@@ -191,7 +191,7 @@
             file = nil
         }
 
-        /// The record that the file has for a key.
+        /// The record for a key, as this process has last read or written it.
         subscript(key: Record.Key) -> Record? { knownRows[key]?.record }
 
         // MARK: Opening
@@ -251,13 +251,13 @@
                     return try openCopy()
                 } catch {
                     let file = try openDatabase(.readOnlyWithoutLocks)
-                    reportOnce(
+                    reportIfNew(
                         "the newest changes, in '\(path)\(log)', can't be read, because the folder or its file system is read-only, and a copy can't be used: \(error.message)"
                     )
                     return file
                 }
             } catch  where error.code == .corrupt {
-                reportOnce("\(error.message); it can't be replaced, because the folder or its file system is read-only")
+                reportIfNew("\(error.message); it can't be replaced, because the folder or its file system is read-only")
                 return nil
             }
         }
@@ -274,7 +274,7 @@
             }
         }
 
-        private func reportOnce(_ problem: String) {
+        private func reportIfNew(_ problem: String) {
             if reported.insert(problem).inserted { logger.error("\(problem)") }
         }
 

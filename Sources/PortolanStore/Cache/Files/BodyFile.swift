@@ -19,7 +19,7 @@
         deinit { close(descriptor) }
 
         static func opened(_ path: String) throws(StoreError) -> BodyFile {
-            // A FIFO must not block.
+            // `O_NONBLOCK`, because a FIFO would block.
             try opened(path, O_RDONLY | O_NONBLOCK)
         }
 

@@ -50,9 +50,9 @@
 
         /// Removes the damaged index with its logs. The bodies then belong to nothing.
         ///
-        /// - Parameter applicationID: what an index has in its header.
+        /// - Parameter applicationID: the application ID in the header of an index.
         /// - Throws: ``StoreError/Code/foreignFile`` for a file that was never an index,
-        ///   ``StoreError/Code/readOnly`` if the reason can be that the file can't be written.
+        ///   ``StoreError/Code/readOnly`` if the file can't be written, which can make it look damaged.
         func removeIndex(applicationID: Int32) throws(StoreError) {
             try checkWriting()
             guard try wasIndex(applicationID) else {
@@ -89,7 +89,7 @@
 
         // MARK: Bodies
 
-        /// The file of a body. The names of files are never used twice.
+        /// The path of the file of a body. No path is used for two bodies.
         func bodyPath(_ id: Int64) -> String { bodies.path(of: Self.bodyName(id)) }
 
         /// 16 hexadecimal digits and a suffix, so that no file of another program is taken for a body.
@@ -119,10 +119,10 @@
         func removeBody(_ id: Int64) -> Bool { unsafe unlink(bodyPath(id)) == 0 }
     }
 
-    /// Says that a process uses the cache: a file with a lock that the kernel releases when the process ends
-    /// (`flock(2)`).
+    /// Tells other processes that this process uses the cache: a file with a lock that the kernel releases when the
+    /// process ends (`flock(2)`).
     final class ProcessLock: Sendable {
-        /// Names the process in the index.
+        /// Identifies the process in the index.
         let number: Int64
         private let descriptor: CInt
         private let path: String
@@ -161,7 +161,7 @@
 
         private static func path(_ number: Int64, _ folder: CacheFolder) -> String { folder.processes.path(of: String(number)) }
 
-        /// Whether no process holds the lock. Removes the file of such a process.
+        /// Whether no process holds the lock. Then also removes its file.
         static func isDead(_ number: Int64, in folder: CacheFolder) -> Bool {
             let path = path(number, folder)
             let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)

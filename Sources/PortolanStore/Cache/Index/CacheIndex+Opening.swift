@@ -26,7 +26,7 @@
                 """ + ["entry", "writing", "garbage"].map(counting).joined()
             ])
 
-        /// Triggers that add the cost of a table's rows to the total.
+        /// Triggers that count the costs of a table's rows in the total.
         private static func counting(_ table: String) -> String {
             """
 
@@ -55,7 +55,7 @@
         private static func openOnce(_ folder: CacheFolder, _ byteLimit: Int64?) throws(StoreError) -> CacheIndex {
             try folder.files.prepare(CacheFolder.index)
             let path = folder.indexPath
-            // Nothing waits for the disk: what a power failure damages is found by its checksum.
+            // `synchronous = OFF`, because checksums detect what a power failure damages.
             let database = try Database(
                 path: path, options: Database.Options(),
                 pragmas: ["secure_delete = FAST", "synchronous = OFF", "auto_vacuum = INCREMENTAL", "journal_size_limit = 4194304"],
@@ -99,8 +99,8 @@
             return CacheIndex(database: database)
         }
 
-        /// Opens the index of a folder that can't be written. SQLite needs a file beside it that can't be made. So a
-        /// copy is read if there is a log, which a process leaves that is killed.
+        /// Opens the index of a folder that can't be written. To read a log, SQLite needs a file beside the index that
+        /// can't be made. So a copy is read if a killed process has left a log.
         private static func openUnwritable(_ folder: CacheFolder, _ options: Database.Options) throws(StoreError) -> CacheIndex {
             let (files, name, path) = (folder.files, CacheFolder.index, folder.indexPath)
             let index: CacheIndex
@@ -141,14 +141,14 @@
             }
         }
 
-        /// The limit of a new index, if the caller has none.
+        /// The limit of a new index in bytes, if the caller has none.
         static let standardByteLimit: Int64 = 256 << 20
 
         private static func byteLimit(of database: Database) throws(Database.Failure) -> Int64 {
             try database.rows("SELECT byte_limit FROM total", []).first?.first?.integer ?? standardByteLimit
         }
 
-        /// Stores the limit, if the caller has one, and returns the limit that counts.
+        /// Stores the limit, if the caller has one, and returns the limit that applies.
         private static func byteLimit(of database: Database, setTo limit: Int64?) throws(Database.Failure) -> Int64 {
             try database.transaction(isWrite: true) { statements in
                 if let limit { try statements.execute("UPDATE total SET byte_limit = ?", [.integer(limit)]) }
@@ -165,8 +165,8 @@
     }
 
     extension StoreError {
-        /// Returns the error for a statement of the index. The statements are right, so a statement that fails for
-        /// itself finds a damaged index.
+        /// Returns the error for a statement of the index. The statements are correct, so an error in a statement means
+        /// that the index is damaged.
         init(index failure: Database.Failure, at path: String) {
             // SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH
             let isDamaged = [1, 19, 20].contains(failure.primaryCode)

@@ -10,16 +10,18 @@
     /// All functions block, and each change is one transaction. A row can be damaged, so each record has a checksum.
     struct CacheIndex {
         let database: Database
-        /// The limit that the index has.
+        /// The limit in the index, in bytes; 0 if it was not read.
         var byteLimit: Int64 = 0
 
         /// A row with the record of an entry.
         struct Row {
             let id: Int64
             let record: CacheRecord
+            /// The number of octets that the entry counts against the limit.
             let cost: Int64
             /// The octets of a small body; `nil` if they are in a file.
             let body: [UInt8]?
+            /// The time of the last use, in microseconds since 1970.
             let useTime: Int64
             let useCount: Int64
         }
@@ -43,7 +45,7 @@
             return try database.rows(sql, [.integer(Self.number(of: key.url))]).map { Self.row($0, key) }
         }
 
-        /// Entries after the one with an identifier.
+        /// The entries with identifiers after `id`, the oldest first.
         func rows(after id: Int64, atMost limit: Int) throws(Database.Failure) -> [Result<Row, DamagedRow>] {
             let sql = Self.columns + " WHERE entry.id > ? ORDER BY entry.id LIMIT ?"
             return try database.rows(sql, [.integer(id), .integer(Int64(limit))]).map { Self.row($0, nil) }
@@ -66,7 +68,7 @@
             else { return damaged("its row is incomplete") }
             guard Self.checksum(of: octets, id) == checksum else { return damaged("the checksum of its row is wrong") }
             // The checksum does not include the use, which changes with each hit.
-            guard uses.contains(useTime), uses.contains(useCount), let record = CacheRecord(decoding: octets, key: key) else {
+            guard validUses.contains(useTime), validUses.contains(useCount), let record = CacheRecord(decoding: octets, key: key) else {
                 return damaged("its row is malformed")
             }
             if hasFile { return .success(Row(id: id, record: record, cost: cost, body: nil, useTime: useTime, useCount: useCount)) }
@@ -77,8 +79,8 @@
             return .success(Row(id: id, record: record, cost: cost, body: body, useTime: useTime, useCount: useCount))
         }
 
-        /// The times of uses in microseconds since 1970, until the year 2255, and the numbers of uses.
-        private static let uses: ClosedRange<Int64> = 0...(1 << 53)
+        /// The valid times of uses, in microseconds since 1970 (until the year 2255), and the valid numbers of uses.
+        private static let validUses: ClosedRange<Int64> = 0...(1 << 53)
 
         static func checksum(of record: [UInt8], _ id: Int64) -> Int64 {
             unsafe Int64(bitPattern: Checksum.of(record.span.bytes, seed: id))
@@ -90,22 +92,22 @@
 
         // MARK: Room
 
-        /// The octets that count against the limit.
+        /// The number of octets that count against the limit.
         static func byteCount(_ statements: Database.Statements) throws -> Int64 { try statements.number("SELECT bytes FROM total") }
 
-        /// Counts these octets again.
+        /// Computes this number again from all rows.
         static func recount(_ statements: Database.Statements) throws {
             let sums = ["entry", "writing", "garbage"].map { "(SELECT COALESCE(sum(cost), 0) FROM \($0))" }
             try statements.execute("UPDATE total SET bytes = \(sums.joined(separator: " + "))")
         }
 
-        /// A new identifier. It is never used again, not even by a later index.
+        /// Makes an identifier that is never used again, not even by a later index.
         static func newID(_ statements: Database.Statements) throws -> Int64 {
             try statements.execute("UPDATE total SET last_id = last_id + 1")
             return try statements.number("SELECT last_id FROM total")
         }
 
-        /// Entries that were not used for the longest time.
+        /// The entries that were used least recently.
         static func leastRecentlyUsed(_ statements: Database.Statements, atMost limit: Int) throws -> [(
             id: Int64, cost: Int64, hasFile: Bool
         )] {
@@ -117,6 +119,8 @@
         // MARK: Changes
 
         /// Inserts an entry.
+        ///
+        /// - Parameter time: the time of its last use, in microseconds since 1970.
         static func insert(
             _ id: Int64, _ record: CacheRecord, _ octets: [UInt8], body: [UInt8]?, cost: Int64, time: Int64,
             _ statements: Database.Statements
@@ -144,7 +148,7 @@
 
         /// Removes entries. Their files become garbage, and count until they are removed.
         ///
-        /// - Parameter condition: of the table `entry`.
+        /// - Parameter condition: an SQL condition on the table `entry`.
         static func remove(where condition: String, _ values: [SQLValue], _ statements: Database.Statements) throws {
             try statements.execute(
                 "INSERT INTO garbage (id, cost) SELECT id, cost FROM entry WHERE has_file <> 0 AND (\(condition))", values)
@@ -163,12 +167,12 @@
 
         // MARK: Removals
 
-        /// How long a removal is kept. A response that takes longer to arrive is stored.
+        /// How long a removal is remembered, in nanoseconds. A response that takes longer to arrive is stored.
         static let removalLifetime: Int64 = 3_600_000_000_000
 
         /// Remembers a removal, so that no process stores what was requested before it.
         ///
-        /// - Parameter time: of the monotonic clock, which all processes share.
+        /// - Parameter time: the time of the monotonic clock in nanoseconds. All processes share this clock.
         static func insert(_ removal: CacheSelection, time: Int64, _ statements: Database.Statements) throws {
             let (kind, value): (String, Int64)
             switch removal {
@@ -185,8 +189,8 @@
                 "INSERT INTO removal (time, kind, value) VALUES (?, CAST(? AS TEXT), ?)", [.integer(time), .text(kind), .integer(value)])
         }
 
-        /// Whether entries for a key were removed after a time. Removals before the last start of the system can have
-        /// later times than now.
+        /// Whether entries for a key were removed since a time of the monotonic clock in nanoseconds. Ignores removals
+        /// with later times than now: they are from before the last start of the system.
         static func hasRemoved(_ key: CacheKey, since time: Int64, _ statements: Database.Statements) throws -> Bool {
             try statements.number(
                 """
@@ -200,7 +204,7 @@
             ) > 0
         }
 
-        /// The condition of a selection, and its values.
+        /// The SQL condition for a selection, and its values.
         static func condition(of selection: CacheSelection) -> (sql: String, values: [SQLValue]) {
             switch selection {
             case .entry(let id): ("id = ?", [.integer(id.rawValue)])

@@ -5,7 +5,7 @@
 
     /// How the octets of a body are stored: those of all ranges, one after the other, in blocks with checksums.
     struct BodyLayout: Hashable, Sendable {
-        /// The size of all blocks but the last one.
+        /// The size of all blocks but the last one, in bytes.
         static let blockSize = 256 << 10
 
         let ranges: ByteRangeSet
@@ -23,7 +23,7 @@
 
         static func blockCount(_ length: Int64) -> Int64 { length / Int64(blockSize) + (length % Int64(blockSize) > 0 ? 1 : 0) }
 
-        /// The part of the stored octets that has a range of the representation; `nil` if some of it is missing.
+        /// The part of the stored octets that is a range of the representation; `nil` if an octet of it is missing.
         func storedRange(of range: Range<Int64>) -> Range<Int64>? {
             var start: Int64 = 0
             for known in ranges.ranges {
@@ -35,16 +35,16 @@
             return nil
         }
 
-        /// The stored octets of a block.
+        /// The range of a block in the stored octets.
         func block(_ index: Int) -> Range<Int64> {
             let start = Int64(index) * Int64(Self.blockSize)
             return start..<min(start + Int64(Self.blockSize), length)
         }
 
-        /// The block that has a stored octet.
+        /// The index of the block that contains a stored octet.
         static func blockIndex(of offset: Int64) -> Int { Int(offset / Int64(blockSize)) }
 
-        /// Whether the octets are those of a block.
+        /// Whether the octets have the checksum of a block.
         ///
         /// - Parameter id: the identifier of the entry.
         func isIntact(_ octets: RawSpan, block index: Int, id: Int64) -> Bool {

@@ -5,7 +5,7 @@
 
     /// What the index stores of an entry, besides the octets of its body.
     struct CacheRecord: Sendable {
-        /// The format of the octets. A record of another format is like a damaged one.
+        /// The version of the format. A record of another version is treated as damaged.
         private static let format: UInt8 = 2
 
         let head: CacheEntryHead
@@ -16,7 +16,7 @@
 
         init(_ head: CacheEntryHead, _ layout: BodyLayout) { (self.head, self.layout) = (head, layout) }
 
-        /// The format, the checksums of the blocks, and the head.
+        /// The version of the format, the checksums of the blocks, and the head.
         var octets: [UInt8] {
             var output = CacheOctetWriter()
             output.append(Self.format)
@@ -26,7 +26,7 @@
         }
 
         /// - Parameters:
-        ///   - octets: anything. What ``octets`` has not written gives `nil`.
+        ///   - octets: untrusted octets. The result is `nil` if they are malformed.
         ///   - expected: the key that the record must have. Its URL is then not parsed again.
         init?(decoding octets: [UInt8], key expected: CacheKey? = nil) {
             var input = CacheOctetReader(octets)

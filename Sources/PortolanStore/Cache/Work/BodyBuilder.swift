@@ -7,12 +7,12 @@
     /// The body of a response that is being written: in memory, or in a file if it is large. Only the thread that
     /// writes uses it.
     final class BodyBuilder {
-        /// The largest body that the index itself has.
+        /// The largest body that is stored in the index, in bytes.
         static let smallLimit: Int64 = 16 << 10
 
-        /// The identifier of the entry, and the name of the file; 0 without a file.
+        /// The identifier of the entry and its file; 0 until room for the file is reserved.
         private(set) var id: Int64 = 0
-        /// What the file may take up, as the index has it.
+        /// The number of octets that the index has reserved for the file.
         private(set) var reserved: Int64 = 0
         private(set) var buffer: [UInt8] = []
         private(set) var checksums: [UInt64] = []
@@ -27,7 +27,7 @@
         var hasFile: Bool { file != nil }
         var length: Int64 { fileLength + Int64(buffer.count) }
 
-        /// What a body takes up on a disk.
+        /// The number of octets that a body takes up on disk.
         static func cost(_ length: Int64, hasFile: Bool) -> Int64 { hasFile ? (length + 4095) / 4096 * 4096 : length }
 
         /// - Returns: `false` if the body is too large, or there is no room.
@@ -73,12 +73,12 @@
             return try writeBuffer()
         }
 
-        /// Makes sure that the index has reserved room.
+        /// Makes sure that the index has reserved `count` octets for the file.
         ///
-        /// - Returns: `false` if there is none.
+        /// - Returns: `false` if there is no room.
         func reserve(_ count: Int64) throws(StoreError) -> Bool {
             guard count > reserved else { return true }
-            // In large steps, if the length is not known.
+            // If the length is not known, room is reserved in large steps.
             let step = min(max(reserved, 1 << 20), 8 << 20)
             let expected = min(opening.expectedLength ?? reserved + step, worker.core.entryLimit)
             let wanted = max(count, Self.cost(expected, hasFile: true))

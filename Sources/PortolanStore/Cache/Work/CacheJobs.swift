@@ -3,7 +3,7 @@
 #if Persistence
     import PortolanCore
 
-    /// The jobs of one thread, which alone has the context.
+    /// The jobs of one thread. Only this thread uses the context.
     final class CacheJobs<Context>: Sendable {
         typealias Job = @Sendable (Context) -> Void
 
@@ -27,16 +27,16 @@
         private struct State {
             var urgent = Queue()
             var others = Queue()
-            var isEnded = false
+            var isEnding = false
             /// Whether the thread has run its last job.
             var isOver = false
         }
 
         private let state = ConditionLock(State())
 
-        /// Has no effect after the last job. A job that nobody runs would keep alive what it refers to.
+        /// Adds a job. Has no effect after the last job: a job that never runs would keep the objects in it alive.
         ///
-        /// - Parameter isUrgent: whether the job comes before those that are not.
+        /// - Parameter isUrgent: whether the job runs before those that are not urgent.
         func submit(isUrgent: Bool = true, _ job: @escaping Job) {
             state.withLock { state in
                 if state.isOver { return }
@@ -45,19 +45,19 @@
             state.wakeOne()
         }
 
-        /// Ends the thread after the jobs that were submitted before.
-        func end() { state.withLockBroadcasting { $0.isEnded = true } }
+        /// Ends the thread when no job is left.
+        func end() { state.withLockBroadcasting { $0.isEnding = true } }
 
         /// Waits for the next job; `nil` at the end.
         private func next() -> Job? {
             state.wait { state -> Job?? in
                 if let job = state.urgent.next() ?? state.others.next() { return .some(job) }
-                state.isOver = state.isEnded
+                state.isOver = state.isEnding
                 return state.isOver ? .some(nil) : nil
             }
         }
 
-        /// Runs jobs until the end.
+        /// Runs jobs until ``end()`` was called and no job is left.
         func run(_ context: Context) {
             while let job = next() { job(context) }
         }

@@ -4,12 +4,12 @@
     import Logging
     import PortolanCache
 
-    /// Looks up entries in the index, on the thread for it.
+    /// Looks up entries in the index. Only the reading thread uses it.
     final class CacheReading {
         private var index: CacheIndex?
         private var identity: StateFiles.Identity?
 
-        /// Damaged entries are removed, and not returned.
+        /// Returns the entries for a look-up. Removes damaged entries instead.
         func entries(for lookup: DiskCacheCore.Lookup, _ core: DiskCacheCore) -> [CacheEntry] {
             do throws(StoreError) {
                 let index = try openIndex(core)

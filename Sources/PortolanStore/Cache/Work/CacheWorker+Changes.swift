@@ -11,31 +11,35 @@
                 let octets = CacheRecord(row.record.head.updated(stored), row.record.layout).octets
                 let cost = BodyBuilder.cost(row.record.layout.length, hasFile: row.body == nil) + Int64(octets.count) + Self.overhead
                 let time = core.useTime()
-                let isUpdated: Void? =
+                // `nil` if there is no room for the new record.
+                let updateResult: Void? =
                     try cost > core.entryLimit
                     ? nil
                     : withRoom(max(0, cost - row.cost)) { statements in
                         try self.record([id: CacheUse(time: time, count: 0)], statements)
                         try CacheIndex.update(id, octets, received: stored.responseTime, cost: cost, statements)
                     }
-                if isUpdated == nil { try removeOnce(.entry(CacheEntry.ID(id)), time: nil) }
+                if updateResult == nil { try removeOrThrow(.entry(CacheEntry.ID(id)), removalTime: nil) }
             }
         }
 
-        /// - Returns: whether it succeeded.
-        func remove(_ selection: CacheSelection, time: Int64) -> Bool {
-            attempt { () throws(StoreError) in try removeOnce(selection, time: time) }
+        /// - Parameter removalTime: the time of the monotonic clock in nanoseconds.
+        /// - Returns: whether the removal succeeded.
+        func remove(_ selection: CacheSelection, removalTime: Int64) -> Bool {
+            attempt { () throws(StoreError) in try removeOrThrow(selection, removalTime: removalTime) }
         }
 
         func removeDamaged(_ id: Int64) {
-            attempt { () throws(StoreError) in try removeOnce(.entry(CacheEntry.ID(id)), time: nil) }
+            attempt { () throws(StoreError) in try removeOrThrow(.entry(CacheEntry.ID(id)), removalTime: nil) }
         }
 
-        private func removeOnce(_ selection: CacheSelection, time: Int64?) throws(StoreError) {
+        /// - Parameter removalTime: the time of the monotonic clock in nanoseconds; `nil` to keep no record of the
+        ///   removal.
+        private func removeOrThrow(_ selection: CacheSelection, removalTime: Int64?) throws(StoreError) {
             let (condition, values) = CacheIndex.condition(of: selection)
             try transaction { statements in
                 try CacheIndex.remove(where: condition, values, statements)
-                if let time { try CacheIndex.insert(selection, time: time, statements) }
+                if let removalTime { try CacheIndex.insert(selection, time: removalTime, statements) }
             }
             try collectGarbage()
             if case .entry = selection { return }

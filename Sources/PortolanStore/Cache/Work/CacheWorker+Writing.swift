@@ -4,7 +4,7 @@
     import PortolanCache
     import PortolanCore
 
-    /// Bodies that are being received, and the entries that they become.
+    /// Writes bodies while they are received, and makes entries of them.
     extension CacheWorker {
         /// - Returns: `false` if the response can't be stored.
         func append(_ octets: [UInt8], _ number: DiskCacheCore.WriterNumber, _ opening: CacheOpening) -> Bool {
@@ -39,9 +39,9 @@
             try transaction { try CacheIndex.row(id, $0) }.flatMap { try? $0.get() }
         }
 
-        /// Appends the octets in a range that an entry has.
+        /// Appends the octets of a range, as far as an entry has them.
         ///
-        /// - Returns: `false` if they are damaged, or there is no room.
+        /// - Returns: `false` if the octets are damaged, or there is no room.
         private func copy(_ row: CacheIndex.Row, _ range: Range<Int64>, to builder: BodyBuilder) throws(StoreError) -> Bool {
             for known in row.record.layout.ranges.ranges {
                 let common = known.clamped(to: range)
@@ -57,7 +57,7 @@
                 return try builder.append(unsafe body.span.extracting(Int(range.lowerBound)..<Int(range.upperBound)).bytes)
             }
             let layout = row.record.layout
-            // A file that is missing or damaged is no problem of the disk.
+            // `try?` because a missing or damaged file only means that nothing is stored.
             guard let file = try? BodyFile.opened(core.folder.bodyPath(row.id)) else { return false }
             for index in BodyLayout.blockIndex(of: range.lowerBound)...BodyLayout.blockIndex(of: range.upperBound - 1) {
                 let block = layout.block(index)
@@ -73,7 +73,9 @@
 
         /// Reserves room for a file.
         ///
-        /// - Parameter id: the identifier of a file for which there is less room; 0 for a new one.
+        /// - Parameters:
+        ///   - count: the number of octets that the file needs in total.
+        ///   - id: the identifier of the file for which more room is reserved; 0 for a new file.
         /// - Returns: the identifier; `nil` if there is no room.
         func reserve(_ count: Int64, for id: Int64) throws(StoreError) -> Int64? {
             let number = process?.number ?? 0
@@ -115,7 +117,7 @@
             discard(number)
         }
 
-        /// The builder with all octets; `nil` if they are not what the response says.
+        /// The builder with all octets; `nil` if these are not the ranges of the response, or there is no room.
         private func completed(_ finished: FinishedBody, _ number: DiskCacheCore.WriterNumber) throws(StoreError) -> BodyBuilder? {
             let opening = finished.opening
             guard let builder = try builder(number, opening), try builder.append(unsafe finished.octets.span.bytes) else { return nil }
@@ -130,9 +132,9 @@
             return builder
         }
 
-        /// Makes the entry visible, and removes those that it replaces.
+        /// Inserts the entry in the index, and removes the entries that it replaces.
         ///
-        /// - Returns: `false` if it is not stored.
+        /// - Returns: `false` if the entry is not stored.
         private func insert(_ finished: FinishedBody, _ builder: BodyBuilder) throws(StoreError) -> Bool {
             let hasFile = builder.hasFile
             let head = CacheEntryHead(
@@ -172,7 +174,7 @@
             case stored(replacesFiles: Bool)
         }
 
-        /// The entries that go when the response is stored; `nil` if it must not be stored.
+        /// The entries to remove when the response is stored; `nil` if it must not be stored.
         private func replaced(by finished: FinishedBody, _ statements: Database.Statements) throws -> [(id: Int64, hasFile: Bool)]? {
             let (opening, key) = (finished.opening, finished.opening.key)
             if try CacheIndex.hasRemoved(key, since: finished.openingTime, statements) { return nil }
@@ -188,7 +190,7 @@
             let others = candidates.filter { $0.id != opening.extended?.rawValue }
             let indices = Variants.replaced(others.map(\.record.stored), byResponseTo: opening.request)
             let replaced = extended + indices.map { others[$0] }
-            // A response to a later request is newer, although it ended before this one.
+            // The response to a later request is newer, even if it was complete earlier.
             if replaced.contains(where: { $0.record.stored.requestTime > finished.stored.requestTime }) { return nil }
             return replaced.map { ($0.id, $0.body == nil) } + damaged.map { ($0, true) }
         }

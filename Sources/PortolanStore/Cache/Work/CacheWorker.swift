@@ -5,7 +5,7 @@
     import PortolanCache
     import PortolanCore
 
-    /// Writes the files and the index of a cache, on the thread for it.
+    /// Writes the files and the index of a cache. Only the writing thread uses it.
     ///
     /// The limit holds at each instant, also if the process is killed: room is reserved in the index before a file
     /// grows, and a removed file counts until it is gone.
@@ -16,7 +16,7 @@
         private(set) var process: ProcessLock?
         var builders: [DiskCacheCore.WriterNumber: BodyBuilder] = [:]
         private var isReplacingIndex = false
-        /// When a kind of problem was logged last.
+        /// When an error with each code was logged last.
         private var reports: [StoreError.Code: Duration] = [:]
 
         private enum RoomStep<Result> {
@@ -26,7 +26,7 @@
             case full
         }
 
-        /// What an entry takes up besides its body and its record.
+        /// The number of octets that an entry takes up besides its body and its record.
         static let overhead: Int64 = 512
 
         init(_ core: DiskCacheCore) { self.core = core }
@@ -76,7 +76,7 @@
             }
             core.didOpenIndex(byteLimit: index.byteLimit)
             (self.index, identity) = (index, core.folder.indexIdentity)
-            // What is being written belongs to the old index.
+            // The responses that are being written belong to the old index.
             for number in builders.keys { core.cancel(number) }
             builders = [:]
             return index
@@ -84,7 +84,7 @@
 
         func openIndexIfMissing() { attempt { () throws(StoreError) in _ = try openIndex() } }
 
-        /// Removes a damaged index, unless another process has done it already. The bodies go with it.
+        /// Removes a damaged index, unless another process has done it already. Then removes the bodies.
         func removeDamagedIndex(_ problem: String) {
             guard index != nil, !isReplacingIndex, core.folder.repairsIndex else { return }
             isReplacingIndex = true
@@ -98,13 +98,13 @@
                     core.logger.error("\(problem): the cache is emptied")
                 }
                 _ = try openIndex()
-                try cleanUp()
+                try cleanUpOrThrow()
             }
         }
 
-        /// Runs `body`. A problem is logged once a minute, and not for each attempt.
+        /// Runs `body`, and logs its error. Logs errors with the same code at most once a minute.
         ///
-        /// - Returns: whether it succeeded.
+        /// - Returns: whether `body` succeeded.
         @discardableResult
         func attempt(_ body: () throws(StoreError) -> Void) -> Bool {
             do throws(StoreError) {
@@ -121,7 +121,7 @@
         }
 
         func close() {
-            attempt { () throws(StoreError) in try recordUsesOnce() }
+            attempt { () throws(StoreError) in try recordUsesOrThrow() }
             for number in Array(builders.keys) { discard(number) }
             index?.close()
             index = nil
@@ -132,7 +132,7 @@
 
         /// Makes room for `count` octets, and then runs `use` in the same transaction.
         ///
-        /// - Returns: `nil` if there is no room, because other writers have it.
+        /// - Returns: `nil` if there is not enough room, for example because other writers have reserved it.
         func withRoom<Result>(_ count: Int64, _ use: (Database.Statements) throws -> Result) throws(StoreError) -> Result? {
             guard count <= core.byteLimit else { return nil }
             var (removed, hasCleaned) = ([Int64](), false)
@@ -164,13 +164,13 @@
             return nil
         }
 
-        /// Removes entries that were not used for the longest time.
+        /// Removes the least recently used entries.
         ///
         /// - Returns: whether enough octets become free.
         private func evict(_ needed: Int64, _ statements: Database.Statements) throws -> Bool {
             var freed: Int64 = 0
             guard needed > 0 else { return true }
-            // Some more, so that not each response makes room.
+            // Frees more than is needed, so that not each response must make room.
             let wanted = needed + core.byteLimit / 64
             while freed < wanted {
                 let entries = try CacheIndex.leastRecentlyUsed(statements, atMost: 64)
@@ -207,7 +207,7 @@
         }
 
         /// Removes what ended processes, and an older index, have left.
-        func cleanUp() throws(StoreError) {
+        func cleanUpOrThrow() throws(StoreError) {
             try collectDeadProcesses()
             ProcessLock.removeDead(in: core.folder)
             try collectGarbage()
@@ -222,9 +222,9 @@
             try shrinkIndex()
         }
 
-        /// Does it once, unless there is no index.
-        func cleanUpOnce() {
-            if index != nil { attempt { () throws(StoreError) in try cleanUp() } }
+        /// Removes what ended processes, and an older index, have left, unless there is no index.
+        func cleanUp() {
+            if index != nil { attempt { () throws(StoreError) in try cleanUpOrThrow() } }
         }
 
         /// Gives free pages of the index back to the file system, if there are many.
@@ -238,9 +238,9 @@
 
         // MARK: - Uses
 
-        func recordUses() { attempt { () throws(StoreError) in try recordUsesOnce() } }
+        func recordUses() { attempt { () throws(StoreError) in try recordUsesOrThrow() } }
 
-        private func recordUsesOnce() throws(StoreError) {
+        private func recordUsesOrThrow() throws(StoreError) {
             let uses = core.removeUses()
             if !uses.isEmpty { try transaction { try record(uses, $0) } }
         }

@@ -17,15 +17,16 @@
         struct Lookup: Sendable {
             let key: CacheKey
             let start: Duration
-            /// The changes that are not in the index yet.
+            /// The removals that are not in the index yet.
             var removals: [CacheSelection]
+            /// The updates that are not in the index yet.
             var updates: [CacheEntry.ID: StoredResponse]
             let completion: @Sendable ([CacheEntry]) -> Void
         }
 
         private struct Writing {
             let key: CacheKey
-            /// The octets that wait for the thread.
+            /// The number of octets that wait for the writing thread.
             var waitingCount = 0
             var isCancelled = false
         }
@@ -33,20 +34,22 @@
         private struct State {
             var lastNumber: Int64 = 0
             var lookups: [Int64: Lookup] = [:]
-            /// Look-ups that wait until a response for their key is in the index.
+            /// The numbers of look-ups that wait until the finished responses for their key are in the index.
             var deferredLookups: [CacheKey: [Int64]] = [:]
             var hasTimer = false
             /// Whether the reading thread has not answered in time.
             var isSlow = false
             var writings: [WriterNumber: Writing] = [:]
+            /// The number of octets of all writers that wait for the writing thread.
             var waitingCount = 0
             /// The number of finished responses for a key that are not in the index yet.
-            var unfinished: [CacheKey: Int] = [:]
+            var unindexedCounts: [CacheKey: Int] = [:]
             var removals: [(number: Int64, selection: CacheSelection)] = []
             var updates: [CacheEntry.ID: (number: Int64, stored: StoredResponse)] = [:]
-            /// The entries that were used since their use was recorded.
+            /// The uses of entries that are not in the index yet.
             var uses: [Int64: CacheUse] = [:]
-            var lastUse: Int64 = 0
+            /// The last result of ``useTime()``.
+            var lastUseTime: Int64 = 0
             var hasUseTimer = false
             var isClosed = false
 
@@ -56,8 +59,8 @@
             }
 
             mutating func useTime() -> Int64 {
-                lastUse = max(lastUse + 1, Date().microseconds)
-                return lastUse
+                lastUseTime = max(lastUseTime + 1, Date().microseconds)
+                return lastUseTime
             }
 
             mutating func use(_ id: Int64) {
@@ -68,7 +71,7 @@
         }
 
         let folder: CacheFolder
-        /// The limit of the caller, or that of the index; -1 before either is known.
+        /// The limit of the caller or the index in bytes; −1 before one of them is known.
         private let knownLimit: Atomic<Int64>
         let logger: Logger
         let clock: any LoadClock
@@ -77,23 +80,27 @@
         /// The threads that read the files of bodies.
         let fileThreads = LoadThreadPool(limit: 4)
         let openFileCount = Atomic(0)
-        /// Whether the index could be opened. It can't be made on a full disk.
+        /// Whether the index was opened. It can't be created on a full disk.
         private let hasIndex = Atomic(false)
         private let state = Mutex(State())
 
-        /// The largest body and its record.
+        /// The largest number of octets that an entry may count against the limit.
         var entryLimit: Int64 { byteLimit / 8 }
 
         /// A look-up that takes longer finds nothing, so that a slow disk delays no load for long.
         static let lookupLimit = Duration.seconds(1)
-        /// How many octets of one writer, and of all, wait for a slow disk. A writer with more is discarded.
+        /// The largest number of octets of one writer that wait for a slow disk. A writer with more is discarded.
         static let writerLimit = 8 << 20
+        /// The largest number of octets of all writers that wait for a slow disk. The writer that exceeds it is
+        /// discarded.
         static let waitingLimit = 32 << 20
-        /// How many files are open to read. A reader that would exceed it fails before its first octet.
+        /// The largest number of files that are open to read. A reader above the limit fails before its first octet.
         static let openFileLimit = 128
-        /// How many used entries are recorded at once, and the longest time before that.
+        /// If more entries were used, their uses are recorded at once.
         static let useLimit = 256
+        /// The longest time before uses are recorded.
         static let useInterval = Duration.seconds(5)
+        /// The time after which a failed removal is tried again.
         static let retryInterval = Duration.seconds(2)
 
         init(
@@ -127,7 +134,7 @@
                     updates: state.updates.mapValues { $0.stored },
                     completion: completion)
                 defer { state.hasTimer = true }
-                guard state.unfinished[key] != nil else { return (number, !state.hasTimer) }
+                guard state.unindexedCounts[key] != nil else { return (number, !state.hasTimer) }
                 state.deferredLookups[key, default: []].append(number)
                 return (0, !state.hasTimer)
             }
@@ -159,14 +166,14 @@
             clock.schedule(ScheduledTimer { [weak self] in self?.timerDidFire() }, at: clock.now + Self.lookupLimit)
         }
 
-        /// Answers the look-ups that wait for too long.
+        /// Answers the look-ups that have waited too long.
         private func timerDidFire() {
             let now = clock.now
             let (late, isPending) = state.withLock { state in
                 let late = state.lookups.filter { now - $0.value.start >= Self.lookupLimit }
                 for (number, lookup) in late {
                     state.lookups[number] = nil
-                    // Only the thread that reads is slow then, and not one response that is being written.
+                    // Unless the look-up waits for a response that is being written, the reading thread is slow.
                     if state.deferredLookups[lookup.key]?.contains(number) != true { state.isSlow = true }
                 }
                 state.hasTimer = !state.lookups.isEmpty
@@ -176,7 +183,7 @@
                 logger.warning("'\(folder.path)': the cache did not answer within \(Self.lookupLimit); the loads go on without it")
             }
             if state.withLock({ $0.isSlow }) {
-                // The next look-up is tried as soon as the thread has time.
+                // Look-ups are accepted again as soon as the thread has time.
                 reading.submit { [self] _ in state.withLock { $0.isSlow = false } }
             }
             if isPending { scheduleTimer() }
@@ -185,7 +192,7 @@
 
         // MARK: - Uses
 
-        /// Records the uses of entries, if there are many, or later.
+        /// Records the uses of entries, at once if there are many, otherwise later.
         private func scheduleUses() {
             let (isDue, needsTimer) = state.withLock { state in
                 defer { state.hasUseTimer = true }
@@ -201,7 +208,7 @@
             clock.schedule(timer, at: clock.now + Self.useInterval)
         }
 
-        /// A time in microseconds since 1970, later than all before.
+        /// Returns the time of a use in microseconds since 1970. It is later than all results before.
         func useTime() -> Int64 { state.withLock { $0.useTime() } }
 
         func removeUses() -> [Int64: CacheUse] {
@@ -213,11 +220,11 @@
 
         // MARK: - Writing
 
-        /// - Returns: `nil` if the response is too large, or the cache is closed.
+        /// - Returns: `nil` if the response is too large, there is no index, or the cache is closed.
         func open(_ opening: CacheOpening) -> WriterNumber? {
             guard opening.position >= 0, 0...entryLimit ~= opening.expectedLength ?? 0 else { return nil }
             guard hasIndex.load(ordering: .relaxed) else {
-                // There can be room for later responses.
+                // The disk can have room for an index now, so that later responses are stored.
                 writing.submit { $0.openIndexIfMissing() }
                 return nil
             }
@@ -233,14 +240,15 @@
 
         func isCancelled(_ number: WriterNumber) -> Bool { state.withLock { $0.isClosed || $0.writings[number]?.isCancelled ?? true } }
 
-        /// Does what ``isCancelled(_:)`` does, for octets that were accepted before the cache was closed.
+        /// Does what ``isCancelled(_:)`` does, but ignores whether the cache is closed: octets that were accepted
+        /// before are still written.
         private func wasCancelled(_ number: WriterNumber) -> Bool { state.withLock { $0.writings[number]?.isCancelled ?? true } }
 
         func cancel(_ number: WriterNumber) { state.withLock { $0.writings[number]?.isCancelled = true } }
 
-        /// Passes octets to the thread.
+        /// Passes octets to the writing thread.
         ///
-        /// - Returns: `false` if too many wait already.
+        /// - Returns: `false` if too many octets wait already, the writer is cancelled, or the cache is closed.
         func write(_ octets: [UInt8], _ number: WriterNumber, _ opening: CacheOpening) -> Bool {
             let isAccepted = state.withLock { state in
                 guard let writing = state.writings[number], !writing.isCancelled, !state.isClosed,
@@ -266,7 +274,7 @@
             let key = finished.opening.key
             let isAccepted = state.withLock { state in
                 guard let writing = state.writings[number], !writing.isCancelled, !state.isClosed else { return false }
-                state.unfinished[key, default: 0] += 1
+                state.unindexedCounts[key, default: 0] += 1
                 return true
             }
             guard isAccepted else { return discard(number) }
@@ -274,9 +282,9 @@
                 if wasCancelled(number) { worker.discard(number) } else { worker.finish(finished, number) }
                 let lookups = state.withLock { state in
                     state.writings[number] = nil
-                    state.unfinished[key, default: 1] -= 1
-                    guard state.unfinished[key] == 0 else { return [Int64]() }
-                    state.unfinished[key] = nil
+                    state.unindexedCounts[key, default: 1] -= 1
+                    guard state.unindexedCounts[key] == 0 else { return [Int64]() }
+                    state.unindexedCounts[key] = nil
                     let lookups = state.deferredLookups.removeValue(forKey: key) ?? []
                     // The changes before the response was finished are in the index now.
                     for lookup in lookups {
@@ -330,7 +338,7 @@
         /// the look-ups of this process, and is tried again.
         private func remove(_ selection: CacheSelection, _ time: Int64, _ number: Int64) {
             writing.submit { [self] worker in
-                if worker.remove(selection, time: time) {
+                if worker.remove(selection, removalTime: time) {
                     state.withLock { $0.removals.removeAll { $0.number == number } }
                 } else {
                     let timer = ScheduledTimer { [weak self] in self?.remove(selection, time, number) }
@@ -339,18 +347,19 @@
             }
         }
 
-        /// Whether a removal could not be written. It is tried again later.
+        /// Whether a removal is not in the index yet. After ``flush(_:)``, it has failed, and is tried again later.
         var hasFailedRemovals: Bool { state.withLock { !$0.removals.isEmpty } }
 
-        /// Calls `completion` when all changes before this call are on disk, or could not be written.
+        /// Calls `completion` when all changes before this call are on disk, or could not be written. Calls it at once
+        /// if the cache is closed.
         func flush(_ completion: @escaping @Sendable () -> Void) {
             let completion = Mutex<(@Sendable () -> Void)?>(completion)
-            // Behind all jobs, also those that are not urgent.
+            // Not urgent, so that it runs after all other jobs.
             writing.submit(isUrgent: false) { worker in
                 worker.recordUses()
                 completion.withLock { $0.take() }?()
             }
-            // The thread can have ended before.
+            // The thread may have ended.
             if isClosed { completion.withLock { $0.take() }?() }
         }
 
@@ -386,12 +395,11 @@
 
         /// The number of writers that have not ended.
         private let openWriterCount = ConditionLock(0)
-        /// How long ``DiskCacheStore/waitForClose()`` waits for them.
+        /// How long ``DiskCacheStore/waitForClose()`` waits for writers.
         private static let writerWait = Duration.seconds(1)
 
         func writerDidEnd() { openWriterCount.withLockBroadcasting { $0 -= 1 } }
-        /// Waits a short time until all writers have ended. Loads that were just stopped still keep what they have
-        /// received.
+        /// Waits a short time until all writers have ended. So what stopped loads have received is still stored.
         func waitForWriters() { _ = openWriterCount.wait(atMost: Self.writerWait) { $0 == 0 ? () : nil } }
 
         private let isEnded = ConditionLock(false)
@@ -401,9 +409,10 @@
         func waitForEnd() { isEnded.wait { $0 ? () : nil } }
     }
 
-    /// How often an entry was used, and when it was used last, in microseconds since 1970.
     struct CacheUse: Sendable {
+        /// When the entry was used last, in microseconds since 1970.
         var time: Int64
+        /// How often the entry was used.
         var count: Int64
     }
 
@@ -412,9 +421,9 @@
         let opening: CacheOpening
         /// When the writer was opened, by the monotonic clock in nanoseconds.
         let openingTime: Int64
-        /// The last octets.
+        /// The octets that were not passed to the writing thread before.
         let octets: [UInt8]
-        /// The number of all octets that were written.
+        /// The number of octets that the writer has received.
         let count: Int64
         let stored: StoredResponse
         let trailers: HTTPFields?

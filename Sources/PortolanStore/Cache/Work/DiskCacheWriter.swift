@@ -43,7 +43,7 @@
             var rest = unsafe octets[...]
             while unsafe !rest.isEmpty {
                 if state.block.isEmpty {
-                    // The rest of these octets counts already.
+                    // `state.count` includes the rest of these octets already.
                     let expected = unsafe Int(clamping: (opening.expectedLength ?? 0) - state.count) + rest.count
                     state.block.reserveCapacity(min(BodyLayout.blockSize, max(unsafe rest.count, expected)))
                 }

@@ -9,17 +9,17 @@
     /// Reads the file of a body in blocks, on a thread that may block, and verifies each block before anything of it is
     /// delivered.
     ///
-    /// The thread calls the caller that waits for a block, which then usually uses it and waits for the next one. So
-    /// one thread reads, verifies and delivers one block after the other, while they are in the processor's cache. It
-    /// uses the same memory for all of them. The kernel reads ahead.
+    /// When a block is ready, the thread calls `whenReady`. In that call, the caller usually reads the block and waits
+    /// for the next one. So one thread reads, verifies and delivers one block after the other, while the block is in
+    /// the processor's cache. All blocks use the same memory. The kernel reads ahead.
     final class FileBodyReader: CacheBodyReader {
         /// What the thread does.
         private enum Phase {
             /// There is no thread.
             case idle
-            /// It reads the next block.
+            /// The thread reads the next block.
             case reading
-            /// It calls the caller. Then it reads the next block, if the caller waits for it.
+            /// The thread calls `whenReady`. Then it reads the next block, if the caller waits for it.
             case calling
         }
 
@@ -28,9 +28,9 @@
             var file: BodyFile?
             /// The octets of a block; empty while a block is read or delivered.
             var buffer: [UInt8] = []
-            /// The octets in the buffer that are not delivered yet.
+            /// The range of the buffer that is not delivered yet.
             var rest = 0..<0
-            /// The next block to read.
+            /// The index of the next block to read.
             var nextBlock: Int
             /// Whether the first block has been read.
             var hasBegun = false
@@ -48,7 +48,7 @@
 
         private let id: Int64
         private let layout: BodyLayout
-        /// The stored octets to read.
+        /// The range of the stored octets to read.
         private let range: Range<Int64>
         private let lastBlock: Int
         private let core: DiskCacheCore
@@ -120,7 +120,7 @@
             }
         }
 
-        /// The thread that reads closes the file itself.
+        /// Closes the file, unless the thread is reading. The thread then closes it.
         private func closeFile(_ state: inout State) {
             guard state.phase != .reading, state.file.take() != nil else { return }
             core.openFileCount.subtract(1, ordering: .relaxed)
@@ -140,13 +140,13 @@
             }
         }
 
-        /// Reads blocks as long as the caller waits for the next one when it has used one.
+        /// Reads the next block, and more blocks while the caller waits for the next one.
         private func readBlocks() {
             repeat {
                 readBlock()?()
                 guard mustContinue() else { return }
             } while !core.fileThreads.hasWaitingJobs
-            // The thread is for other readers, too.
+            // Other readers wait for the thread, so the rest is a new job.
             submit()
         }
 
@@ -158,7 +158,7 @@
             }
         }
 
-        /// - Returns: what to call then.
+        /// - Returns: the `whenReady` of the caller, to be called without the lock; `nil` if the caller does not wait.
         private func readBlock() -> (@Sendable () -> Void)? {
             let (known, index) = state.withLock { ($0.file, $0.nextBlock) }
             var buffer = state.withLock { exchange(&$0.buffer, with: []) }
@@ -209,7 +209,7 @@
 
         /// Keeps the octets of the next block, or the reason why there are none.
         ///
-        /// - Returns: what to call then.
+        /// - Returns: the `whenReady` of the caller, to be called without the lock; `nil` if the caller does not wait.
         private func didRead(_ buffer: inout [UInt8], failure: LoadError?) -> (@Sendable () -> Void)? {
             state.withLock { state in
                 state.phase = .calling
