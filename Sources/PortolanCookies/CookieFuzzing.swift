@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 /// Functions of this module for the fuzzers of cookies. Not a part of the API.
 @_spi(Fuzzing) public enum CookieFuzzing {
-    /// The seconds since 1970 of a date in `Expires`.
+    /// The seconds since 1970 of a date in `Expires`; `nil` if the text is no date.
     public static func seconds(inDate text: [UInt8]) -> Int64? { CookieDate.seconds(in: text.span) }
 
     /// Reads a Netscape cookie file.

@@ -62,7 +62,7 @@ package enum CookieDate {
         }
     }
 
-    /// A number with that many digits at the start of the token, followed by no digit.
+    /// The number at the start of the token; `nil` if its number of digits is not in `digits`.
     private static func number(_ token: Span<UInt8>, digits: ClosedRange<Int>) -> Int? {
         var (value, count) = (0, 0)
         while count < token.count, let digit = digit(token[count]) {
@@ -73,7 +73,7 @@ package enum CookieDate {
         return digits.contains(count) ? value : nil
     }
 
-    /// Three numbers of one or two digits with colons between them, at the start of the token.
+    /// The hour, minute and second at the start of the token: three numbers of one or two digits, with colons between.
     private static func time(_ token: Span<UInt8>) -> (Int, Int, Int)? {
         var numbers = (0, 0, 0)
         var position = 0
@@ -94,7 +94,7 @@ package enum CookieDate {
         return numbers
     }
 
-    /// The month whose first three letters begin the token, from 1.
+    /// The month whose first three letters begin the token; 1 for January.
     private static func month(_ token: Span<UInt8>) -> Int? {
         guard token.count >= 3 else { return nil }
         let letters = (token[0] | 0x20, token[1] | 0x20, token[2] | 0x20)

@@ -12,16 +12,16 @@ package struct SetCookie: Hashable, Sendable {
     package var expires: Int64?
     /// The last valid `Max-Age`, in seconds.
     package var maxAge: Int64?
-    /// The last `Domain`, in lower case and without a leading dot. If it is empty, the cookie is host-only.
+    /// The last `Domain`, in lower case and without a leading dot. If it is missing or empty, the cookie is host-only.
     package var domain: [UInt8]?
-    /// The last `Path`. If it does not begin with a slash, the default path applies.
+    /// The last `Path`. If it is missing or does not begin with a slash, the default path applies.
     package var path: [UInt8]?
     package var isSecure = false
     package var isHTTPOnly = false
     package var sameSite: Cookie.SameSite?
     package var isPartitioned = false
 
-    /// The largest sum of the bytes in a name and a value.
+    /// The largest number of bytes in a name and a value together.
     package static let contentLimit = 4096
     /// The largest number of bytes in the value of an attribute. A longer attribute is ignored.
     package static let attributeLimit = 1024
@@ -90,7 +90,7 @@ package struct SetCookie: Hashable, Sendable {
     package static func isControl(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
 }
 
-/// Why a cookie is not stored. Each case names its section of RFC 6265bis.
+/// Why a cookie is not stored. Cases of RFC 6265bis name their section.
 package enum CookieRejection: String, Error, Hashable, Sendable {
     case controlCharacter = "it has a control character (RFC 6265bis §5.6)"
     case empty = "its name and its value are empty (RFC 6265bis §5.7)"

@@ -4,8 +4,7 @@ package import PortolanURL
 
 /// A site: a scheme and a registrable domain, such as `https` and `example.co.uk`.
 ///
-/// Hosts of one site are assumed to trust each other. Two schemes are two sites. HTML, "schemelessly same site"; RFC
-/// 6265bis §5.2
+/// Hosts of one site are assumed to trust each other. Two schemes are two sites. HTML, "same site"; RFC 6265bis §5.2
 package struct Site: Hashable, Sendable, CustomStringConvertible {
     package let scheme: String
     /// The registrable domain, or the host if it has none: an address, `localhost`, a public suffix.

@@ -16,12 +16,12 @@ extension Span<UInt8> {
 
     func bytes(_ range: Range<Int>) -> [UInt8] { range.map { self[$0] } }
 
-    /// Whether the bytes equal `text`, which is in lower case, without regard to case.
+    /// Whether the bytes equal `text` without regard to case. `text` must be in lower case.
     func equalsIgnoringCase(_ text: StaticString) -> Bool {
         count == text.utf8CodeUnitCount && hasPrefix(ignoringCase: text)
     }
 
-    /// Whether the bytes begin with `text`, which is in lower case, without regard to case.
+    /// Whether the bytes begin with `text` without regard to case. `text` must be in lower case.
     func hasPrefix(ignoringCase text: StaticString) -> Bool {
         guard count >= text.utf8CodeUnitCount else { return false }
         for index in 0..<text.utf8CodeUnitCount where unsafe self[index].lowercasedASCII != text.utf8Start[index] { return false }

@@ -12,7 +12,7 @@ struct CookieJar {
         let number: UInt64
         let pathBytes: [UInt8]
         var lastAccessTime: Date
-        /// The cookie's part of a `Cookie` field: `name=value`.
+        /// The cookie's part of a `Cookie` field: `name=value`, or only the value if the name is empty.
         let pair: [UInt8]
 
         init(_ cookie: Cookie, number: UInt64) {
@@ -44,12 +44,12 @@ struct CookieJar {
     }
 
     private var entries: [String: [Entry]] = [:]
-    /// The domains that have cookies, by registrable domain. A domain without one is its own key.
+    /// The domains that have cookies, by registrable domain. A domain without a registrable domain is its own key.
     private var domains: [String: Set<String>] = [:]
     private var count = 0
     private var lastNumber: UInt64 = 0
     private let limits: CookieStorage.Limits
-    /// How many cookies were evicted before they had expired, by the limit.
+    /// The number of evicted cookies that had not expired, for each limit.
     private(set) var evictionCounts: [CookieStorage.Limit: Int] = [:]
 
     init(limits: CookieStorage.Limits) { self.limits = limits }
@@ -177,8 +177,8 @@ struct CookieJar {
     /// Removes cookies from these domains: first expired cookies, then the others. Among the others, the least recently
     /// sent cookies are removed first.
     ///
-    /// - Parameter limit: the reason. Except for the limit in total, cookies that are not secure are removed before
-    ///   secure ones.
+    /// - Parameter limit: the exceeded limit. Unless it is the limit in total, cookies that are not secure are removed
+    ///   before secure ones.
     private mutating func evict(
         _ excess: Int, from domains: Set<String>, over limit: CookieStorage.Limit, at now: Date
     ) -> [Cookie] {
@@ -201,7 +201,7 @@ struct CookieJar {
 
     // MARK: Sending
 
-    /// - Parameter hasAccessTimes: whether the cookies have the times when they were last sent.
+    /// - Parameter hasAccessTimes: whether the returned cookies have the times when they were last sent.
     func all(at now: Date, withLastAccessTimes hasAccessTimes: Bool = false) -> [Cookie] {
         let entries = entries.values.joined().filter { !$0.cookie.isExpired(at: now) }.sorted { $0.number < $1.number }
         return hasAccessTimes ? entries.map(\.cookieWithLastAccessTime) : entries.map(\.cookie)

@@ -38,7 +38,7 @@ public final class CookieStorage: Sendable {
         package init() {}
     }
 
-    /// Which of the ``Limits`` is meant.
+    /// One of the ``Limits``.
     package enum Limit: CaseIterable, Sendable { case perDomain, perSite, total }
 
     /// A change of the stored cookies.
@@ -56,7 +56,8 @@ public final class CookieStorage: Sendable {
         var lastObserverNumber = 0
         var log: Log?
 
-        /// Records changes for the store on disk, and returns what to do about them without the lock.
+        /// Records changes for the store on disk. Returns the notification to deliver after the lock is released; `nil`
+        /// without changes.
         ///
         /// - Parameter count: the number of changes at the start that come from the store itself, and are not recorded.
         func record(_ changes: [Change], skipping count: Int = 0) -> Notification? {
@@ -113,7 +114,7 @@ public final class CookieStorage: Sendable {
 
     // MARK: Cookies
 
-    /// All cookies that have not expired, in the order in which they were made.
+    /// All cookies that have not expired, in the order in which they were created.
     public var cookies: [Cookie] { state.withLock { $0.jar.all(at: Date()) } }
 
     /// Whether there are no cookies, not even ones that have expired.
@@ -127,7 +128,7 @@ public final class CookieStorage: Sendable {
         return state.withLock { $0.jar.cookies(for: context) }
     }
 
-    /// Stores a cookie, and replaces a cookie with the same name, domain, path and partition.
+    /// Stores a cookie. It replaces the cookie with the same name, domain, path, partition and ``Cookie/isHostOnly``.
     ///
     /// - Throws: ``CookieError`` if its name, value, domain or path is not valid for a cookie.
     public func set(_ cookie: Cookie) throws(CookieError) {
@@ -148,7 +149,7 @@ public final class CookieStorage: Sendable {
         return state.withLock { $0.jar.evictionCounts }.merging(before) { $0 - $1 }
     }
 
-    /// Whether a cookie with this name, domain, path and partition is stored.
+    /// Whether a cookie with the same name, domain, path, partition and ``Cookie/isHostOnly`` is stored.
     package func contains(_ cookie: Cookie) -> Bool {
         state.withLock { $0.jar.contains(cookie.identity) }
     }
@@ -164,7 +165,7 @@ public final class CookieStorage: Sendable {
         setCookies(from: fields, of: url, document: document) { _, _ in }
     }
 
-    /// Does the same, and calls `didReject` for each cookie that is not stored.
+    /// Does what ``setCookies(from:of:document:)`` does, and calls `didReject` for each cookie that is not stored.
     @discardableResult
     package func setCookies(
         from fields: HTTPFields, of url: URLRecord, document: URLRecord?, didReject: (_ name: String, CookieRejection) -> Void
@@ -187,7 +188,7 @@ public final class CookieStorage: Sendable {
         return count
     }
 
-    /// Removes the cookie with this name, domain, path and partition.
+    /// Removes the cookie with the same name, domain, path, partition and ``Cookie/isHostOnly``.
     public func delete(_ cookie: Cookie) {
         change { $0.remove(cookie.identity) }
     }
@@ -196,7 +197,7 @@ public final class CookieStorage: Sendable {
 
     public func removeAll() { change { $0.remove { _ in true } } }
 
-    /// Removes the cookies that were made at or after a time.
+    /// Removes the cookies that were created at or after a time.
     public func removeCookies(since time: Date) { change { $0.remove { $0.creationTime >= time } } }
 
     /// Removes the cookies that end with the session (RFC 6265bis §5.7).

@@ -15,7 +15,7 @@ package enum NetscapeCookieFile {
     /// The largest file that is read, in bytes.
     package static let sizeLimit = 64 << 20
 
-    /// A line that is no cookie. It does not contain the line's text, which can be a secret.
+    /// A problem of a line that is no cookie. It does not contain the text of the line, which can be a secret.
     package struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
         package let line: Int
         package let description: String
@@ -46,8 +46,8 @@ package enum NetscapeCookieFile {
         return (cookies.reversed().filter { identities.insert($0.identity).inserted }, problems)
     }
 
-    /// Returns the values of the lines that are `Set-Cookie` fields. curl reads a file with the header of a response,
-    /// too.
+    /// Returns the values of the lines that are `Set-Cookie` fields. curl reads files with the header of a
+    /// response, too.
     package static func setCookieValues(in bytes: [UInt8]) -> [[UInt8]] {
         bytes.split(separator: 0x0A).compactMap { line in
             let name: StaticString = "set-cookie:"
@@ -71,7 +71,7 @@ package enum NetscapeCookieFile {
             throw Problem(line: number, description: "line \(number): the fifth field has to be a number of seconds")
         }
         let domain = text(fields[0].first == UInt8(ascii: ".") ? fields[0].dropFirst() : fields[0]).lowercased()
-        // A reader of the file that is written would remove the second dot, too, so the cookie would change its host.
+        // When the cookie is written to a file again, a reader of that file would remove the second dot, too.
         guard domain.utf8.first != UInt8(ascii: ".") else {
             throw Problem(line: number, description: "line \(number): the host begins with two dots")
         }
@@ -106,7 +106,8 @@ package enum NetscapeCookieFile {
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Whether the format can express the cookie. A dot at the start of a host would be read as a mark.
+    /// Whether the format can express the cookie. A dot at the start of a host would mean that subdomains
+    /// receive the cookie.
     package static func canHold(_ cookie: Cookie) -> Bool {
         cookie.partition == nil && !cookie.nameBytes.isEmpty && !cookie.nameBytes.contains(0x09) && !cookie.valueBytes.contains(0x09)
             && !cookie.path.contains("\t") && cookie.domain.utf8.first != UInt8(ascii: ".")
