@@ -6,7 +6,7 @@ public import PortolanURL
 
 /// Functions of this module for the fuzzers of the cache's rules. Not a part of the API.
 @_spi(Fuzzing) public enum CacheFuzzing {
-    /// Parses `Cache-Control`, and returns the numbers in it: those of a response, then those of a request.
+    /// Parses `Cache-Control`, and returns the seconds in it: those of a response, then those of a request.
     public static func seconds(inDirectives value: [UInt8]) -> [Int64?] {
         let fields = HTTPFields([HTTPField(name: .cacheControl, value: value)])
         let (response, request) = (ResponseDirectives(fields), RequestDirectives(fields))

@@ -16,6 +16,7 @@ package enum CacheDecision: Hashable, Sendable {
     package struct Use: Hashable, Sendable {
         package let index: Int
         package let answer: CacheAnswer
+        /// In seconds.
         package let age: Int64
         /// Whether the stored response must be validated in the background (RFC 5861 §3).
         package var isRevalidated = false
@@ -34,7 +35,7 @@ package enum CacheAnswer: Hashable, Sendable {
     case unsatisfiableRange
 }
 
-/// Why a request is, or is not, answered from the cache. Each case names its section of RFC 9111, or the reason.
+/// Why a request is, or is not, answered from the cache. Cases of an RFC name their section.
 package enum CacheReason: String, CaseIterable, Hashable, Sendable {
     case fresh = "the stored response is fresh (RFC 9111 §4.2)"
     case immutable = "the stored response is fresh and immutable (RFC 8246)"

@@ -5,8 +5,8 @@ import PortolanHTTPSyntax
 
 /// One directive of `Cache-Control`, as ranges of the octets from which it was parsed.
 ///
-/// The grammar allows no blanks around the equals sign. A directive that has some is recognised, but its argument is
-/// malformed, because a server that writes `no-cache =x` or `max-age =x` does not want less than the directive.
+/// The grammar allows no blanks around the equals sign. A directive with such blanks is recognised, but its argument is
+/// malformed. So `no-cache =x` counts as `no-cache`, and `max-age =x` as a `max-age` that is malformed.
 ///
 /// RFC 9111 §5.2
 struct CacheDirective {

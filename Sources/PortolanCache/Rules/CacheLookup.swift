@@ -9,9 +9,9 @@ import PortolanURL
 /// RFC 9111 §4
 package struct CacheLookup: Sendable {
     package let method: HTTPRequest.Method
-    /// Those that the loader adds later, such as cookies, have no directives.
+    /// The fields of the request. Fields that the loader adds later, such as cookies, have no directives.
     package internal(set) var fields: HTTPFields
-    /// ``CachePolicy/useProtocol`` follows the fields of the request. Others are Fetch's cache modes.
+    /// ``CachePolicy/useProtocol`` follows the fields of the request. The other policies are Fetch's cache modes.
     package let policy: CachePolicy
     /// Seconds since 1970.
     package private(set) var now: Int64
@@ -39,7 +39,7 @@ package struct CacheLookup: Sendable {
     ///
     /// - Parameter responses: those that are stored for the URL of the request.
     package func decide(_ responses: [StoredResponse]) -> CacheDecision {
-        let decision = decideWithoutLimit(responses)
+        let decision = decideIgnoringOnlyIfCached(responses)
         if mayLoad { return decision }
         switch decision {
         case .use: return decision
@@ -48,7 +48,7 @@ package struct CacheLookup: Sendable {
         }
     }
 
-    private func decideWithoutLimit(_ responses: [StoredResponse]) -> CacheDecision {
+    private func decideIgnoringOnlyIfCached(_ responses: [StoredResponse]) -> CacheDecision {
         guard method == .get || method == .head else { return .load(.method) }
         if policy == .noStore || policy == .reload { return .load(.policy) }
         // §5.2.1.5 does not forbid the use of a stored response, but the caller wants no trace in the cache. Deployed
@@ -61,7 +61,7 @@ package struct CacheLookup: Sendable {
         return decide(responses[index], index)
     }
 
-    /// The index of the stored response that matches the request; the most recent of several.
+    /// The index of the stored response that matches the request; the most recent of several; `nil` for none.
     ///
     /// A response without `Vary` matches any request. It counts only if no response with `Vary` matches.
     ///
@@ -111,8 +111,8 @@ package struct CacheLookup: Sendable {
         if request.isNoCache { return .validate(.requestNoCache) }
         // Fetch's mode "no-cache" always validates.
         if policy == .revalidate { return .validate(.policy) }
-        // Browsers send `max-age=0` to reload a page, and `immutable` is for just that case (RFC 8246 §2). An age of 0
-        // does not satisfy it, because the caller asks for validation.
+        // Browsers send `max-age=0` to reload a page, and `immutable` is for that case (RFC 8246 §2). Otherwise, a
+        // response with the age 0 is validated, too, because the caller asks for validation.
         if request.maxAge == 0 {
             guard freshness.isFresh, response.directives.isImmutable, isAuthenticated(response.url) else {
                 return .validate(.requestMaxAge)
@@ -130,7 +130,7 @@ package struct CacheLookup: Sendable {
         return .validate(.stale)
     }
 
-    /// Whether the response comes over a connection that can't be changed by others: TLS, or this machine.
+    /// Whether the response comes over a connection that others can't change: TLS, or this machine.
     ///
     /// RFC 8246 §3
     static func isAuthenticated(_ url: URLRecord) -> Bool {
@@ -177,7 +177,7 @@ package struct CacheLookup: Sendable {
     }
 
     /// Whether this request can wait for the response to an equal request that was sent shortly before. When the
-    /// response arrives, ``decide(_:)`` says whether it answers this request, too: it must be storable, and must be
+    /// response arrives, ``decide(_:)`` says whether it answers this request, too. The response must be storable, and
     /// usable without validation.
     ///
     /// RFC 9111 §4

@@ -23,13 +23,13 @@ package struct Freshness: Hashable, Sendable {
         age = Self.age(initial: origin.initialAge, responseTime: response.responseTime, now: now)
     }
 
-    /// What does not change while a response is stored.
+    /// The values that do not change while a response is stored. Times are in seconds.
     struct Origin: Hashable, Sendable {
         let lifetime: Int64
         let source: Source
         /// The age when the response was received: `corrected_initial_age` of RFC 9111 §4.2.3.
         let initialAge: Int64
-        /// The value of `Date`, or the time of reception.
+        /// The value of `Date`, or else the time of reception, since 1970.
         let date: Int64
 
         init(status: HTTPResponse.Status, fields: HTTPFields, directives: ResponseDirectives, requestTime: Int64, responseTime: Int64) {
@@ -46,7 +46,7 @@ package struct Freshness: Hashable, Sendable {
 
     // MARK: - Lifetime
 
-    /// The largest heuristic lifetime: a day.
+    /// The largest heuristic lifetime in seconds: a day.
     package static let heuristicLimit: Int64 = 86400
 
     /// RFC 9110 §15.1
@@ -87,7 +87,7 @@ package struct Freshness: Hashable, Sendable {
     /// The current age.
     ///
     /// A response without `Date` was created when it was received (RFC 9110 §6.6.1). If the clock of this machine was
-    /// set back since, its distance counts as the resident time: the response is not fresh longer than it should be.
+    /// set back since, the difference counts as resident time, so that the response is not fresh for too long.
     ///
     /// RFC 9111 §4.2.3
     static func age(initial: Int64, responseTime: Int64, now: Int64) -> Int64 {

@@ -6,7 +6,7 @@ package import PortolanURL
 
 /// Which stored responses a response makes invalid.
 package enum Invalidation {
-    /// The longest reference in `Location` or `Content-Location` that is followed.
+    /// The longest reference in `Location` or `Content-Location` that is followed, in bytes.
     package static let referenceLimit = 8192
 
     /// The URLs whose stored responses are removed: after an unsafe request that did not fail, its own URL and those in
@@ -26,7 +26,7 @@ package enum Invalidation {
         return urls
     }
 
-    /// The URL in a field, without its fragment.
+    /// The URL in a field, without its fragment; `nil` if the field is absent, too long or malformed.
     static func target(of name: HTTPField.Name, in fields: HTTPFields, _ base: URLRecord) -> URLRecord? {
         guard let octets = fields.firstOctets(of: name), octets.count <= referenceLimit else { return nil }
         return reference(String(decoding: octets, as: UTF8.self), base)?.withoutFragment

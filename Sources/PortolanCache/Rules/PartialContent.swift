@@ -7,8 +7,9 @@ import PortolanCore
 ///
 /// RFC 9111 §3.3; RFC 9110 §13.1.5
 package struct Completion: Hashable, Sendable {
-    /// From the first missing octet to the last one. `nil` as end is the end of the representation.
+    /// The position of the first missing octet.
     package let first: Int64
+    /// The position of the last missing octet; `nil` for the end of the representation.
     package let last: Int64?
     package let validator: StrongValidator
 
@@ -19,7 +20,7 @@ package struct Completion: Hashable, Sendable {
         else { return nil }
         self.validator = validator
         guard let length else {
-            // Whatever follows the first range is unknown.
+            // Without the length, everything after the first range is requested.
             first = ranges.ranges.first.map { $0.lowerBound == 0 ? $0.upperBound : 0 } ?? 0
             last = nil
             return
@@ -30,8 +31,8 @@ package struct Completion: Hashable, Sendable {
         last = lastGap.upperBound == length ? nil : lastGap.upperBound - 1
     }
 
-    /// The fields of the request: the caller's with `Range` and `If-Range`. The caller's conditions are evaluated when
-    /// the response is complete.
+    /// The fields of the request: the caller's fields, with `Range` and `If-Range`. The caller's conditions are
+    /// evaluated when the response is complete.
     package func fields(_ request: HTTPFields) -> HTTPFields {
         var fields = request
         fields[fields: .ifNoneMatch] = []
@@ -43,8 +44,8 @@ package struct Completion: Hashable, Sendable {
 }
 
 extension StoredResponse {
-    /// Whether this response is a part of the representation with the validator, although it does not say so: a server
-    /// leaves out `Last-Modified` if the request had it in `If-Range`.
+    /// Whether this response is a part of the representation with the validator, although it has none: a server leaves
+    /// out `Last-Modified` if the request had it in `If-Range`.
     ///
     /// RFC 9110 §15.3.7
     private func isPart(of validator: StrongValidator, _ completion: Completion) -> Bool {
@@ -66,7 +67,7 @@ extension StoredResponse {
     /// Joins two responses with parts of one representation. The fields are those of this response, updated by the
     /// newer one.
     ///
-    /// The caller joins the octets likewise: those of `newer` replace those that this response has at the same place.
+    /// The caller must join the octets in the same way: those of `newer` replace those at the same positions.
     ///
     /// - Parameter completion: the request that `newer` answers, if it was made to complete this response.
     /// - Returns: `nil` if they can't be joined: they do not share a strong validator, their lengths differ, a body was

@@ -6,7 +6,7 @@ import PortolanHTTPSyntax
 /// The directives in the `Cache-Control` and `Pragma` fields of a request.
 ///
 /// Of several values of a directive, the most restrictive one counts. A malformed number counts as the most
-/// restrictive one.
+/// restrictive number. All times are in seconds.
 ///
 /// RFC 9111 §5.2.1, §5.4
 package struct RequestDirectives: Hashable, Sendable {
@@ -19,7 +19,7 @@ package struct RequestDirectives: Hashable, Sendable {
     package private(set) var isNoCache = false
     package private(set) var isNoStore = false
     package private(set) var isOnlyIfCached = false
-    /// RFC 5861 §4
+    /// The largest acceptable time since the response became stale, if the request fails. RFC 5861 §4
     package private(set) var staleIfError: Int64?
 
     /// A request with more directives than the limit counts as `no-cache` and `no-store`.

@@ -10,12 +10,12 @@ import PortolanHTTPSyntax
 /// cache belongs to such a class. `Pragma` has no meaning in a response (§5.4).
 ///
 /// Of several `max-age`, the first counts (§4.2.1). A malformed `max-age` is 0, so the response is stale (§4.2.1). A
-/// directive without argument counts wherever it stands, and also with an argument that it should not have. Unknown
-/// directives are ignored (§5.2.3).
+/// directive that takes no argument counts at any position, also if it has an argument. Unknown directives are ignored
+/// (§5.2.3).
 ///
 /// RFC 9111 §5.2.2
 package struct ResponseDirectives: Hashable, Sendable {
-    /// Which use of the response needs validation, whether it is fresh or not.
+    /// Which uses of the response need validation even if it is fresh.
     package enum NoCache: Hashable, Sendable {
         case absent
         /// The response can be used without these fields, so they are not stored.
@@ -23,6 +23,7 @@ package struct ResponseDirectives: Hashable, Sendable {
         case always
     }
 
+    /// In seconds.
     package private(set) var maxAge: Int64?
     package private(set) var noCache = NoCache.absent
     package private(set) var isNoStore = false
@@ -68,7 +69,7 @@ package struct ResponseDirectives: Hashable, Sendable {
         }
     }
 
-    /// A response whose named fields the rules need can't be used without them, so it is validated each time.
+    /// If the rules need a named field, the response can't be used without it, and is validated each time.
     ///
     /// - Parameter names: `nil` for a directive without field names.
     private mutating func addNoCache(_ names: [HTTPField.Name]?) {

@@ -52,7 +52,7 @@ package struct SelectingFields: Hashable, Sendable {
         return isValid ? names : nil
     }
 
-    /// Whether the response has `Vary`.
+    /// Whether the response has no `Vary`.
     package var isEmpty: Bool { selectors.isEmpty }
 
     /// Whether a request selects the same response. An absent field matches only an absent field.

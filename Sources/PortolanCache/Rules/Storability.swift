@@ -11,7 +11,7 @@ package import PortolanURL
 ///
 /// RFC 9111 §3
 package enum Storability {
-    /// Why a response is not stored. Each case names its section of RFC 9111, or the reason.
+    /// Why a response is not stored. Cases of an RFC name their section.
     package enum Refusal: String, Error, Hashable, Sendable {
         case method = "only a response to GET is stored, or to POST with its URL in 'Content-Location' and a lifetime (RFC 9110 §9.3.3)"
         case interim = "the response is not final (RFC 9111 §3)"
@@ -42,7 +42,7 @@ package enum Storability {
     /// - Parameters:
     ///   - request: the fields of the request.
     ///   - fields: the received fields of the response.
-    ///   - now: when the response was received.
+    ///   - now: when the response was received, in seconds since 1970.
     package static func check(
         method: HTTPRequest.Method, request: HTTPFields, status: HTTPResponse.Status, fields: HTTPFields, transfer: Transfer = Transfer(),
         now: Int64
@@ -105,7 +105,7 @@ package enum Storability {
         return (status == .ok || status == .partialContent) && !isDecoded && acceptsRanges && StrongValidator(of: fields, now: now) != nil
     }
 
-    /// Whether a part of a storable response may be stored.
+    /// Whether a part of a response may be stored, because the rest can be requested later.
     ///
     /// RFC 9111 §3.3
     static func canBeCompleted(_ response: StoredResponse) -> Bool {
@@ -113,8 +113,8 @@ package enum Storability {
     }
 
     /// Whether a response that may not be stored still replaces a stored one, because it is the newer answer to the
-    /// same request. An answer to the conditions, the range or the credentials of a request does not, nor does an error
-    /// that passes.
+    /// same request. A response that depends on the conditions, the range or the credentials of a request does not
+    /// replace it, nor does a temporary error.
     ///
     /// RFC 9111 §4: a cache uses the most recent response. Browsers remove the stored response, too.
     static func replacesStored(_ refusal: Refusal, _ status: HTTPResponse.Status) -> Bool {

@@ -38,8 +38,8 @@ package enum StoredContent: Hashable, Sendable {
         }
     }
 
-    /// The octets that a request with these ranges gets from this content: one range, or `nil` if the content can't
-    /// answer it.
+    /// The octets that a request with these ranges gets from this content: one range, or ``Answer/missing`` if the
+    /// content can't answer the request.
     ///
     /// Ranges that overlap or touch are one range (RFC 9110 §14.2). Several ranges would need `multipart/byteranges`,
     /// so the server answers such a request.

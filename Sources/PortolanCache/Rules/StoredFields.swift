@@ -20,12 +20,12 @@ package enum StoredFields {
     /// Replaces the fields of a stored response by those of a newer response: a 304, a response to HEAD, or a part.
     ///
     /// `Content-Length`, `Content-Range` and `Content-Encoding` describe the octets that are stored, so they stay.
-    /// `Age` and `Date` describe the newer response, so the old ones go even if there is no new one. A weak tag is not
-    /// replaced by the strong tag of the same name, because that one is about another coding of the octets.
+    /// `Age` and `Date` describe the newer response, so the old ones are removed even if there are no new ones. A weak
+    /// tag is not replaced by a strong tag that it matches, because the strong tag is for another coding of the octets.
     ///
     /// RFC 9111 §3.2
     static func updated(_ fields: HTTPFields, from newer: HTTPFields) -> HTTPFields {
-        // Without directives, those of the stored response stay.
+        // If the newer response has no directives, those of the stored response stay.
         let excluded = ExcludedNames(newer, directives: ResponseDirectives(newer.contains(.cacheControl) ? newer : fields))
         let keepsTag =
             if let old = EntityTag(of: fields), old.isWeak, let new = EntityTag(of: newer) {
@@ -44,7 +44,7 @@ package enum StoredFields {
         return HTTPFields(kept + updates)
     }
 
-    /// The fields of a 304 that `no-cache` names. They belong to the answer that it confirms, and are not stored.
+    /// The fields of a 304 that `no-cache` names. They are delivered with the confirmed response, but not stored.
     ///
     /// - Parameter directives: those of the updated response.
     ///
@@ -61,8 +61,8 @@ package enum StoredFields {
     /// many validations can exceed it. Such a response is removed.
     static let limit = 1000
 
-    /// The usual case: a 304 repeats stored fields with another `Date`. A response whose `no-cache` does not change has
-    /// no field that it names.
+    /// The usual case: a 304 repeats stored fields with another `Date`. `no-cache` does not change then, so there is no
+    /// stored field that it names.
     ///
     /// - Returns: the updated fields; `nil` if other fields change.
     private static func fieldsIfOnlyTheDateChanges(_ fields: HTTPFields, _ updates: HTTPFields) -> HTTPFields? {
@@ -159,7 +159,7 @@ package enum StoredFields {
     /// The fields that are not stored: those for a connection, and those that `no-cache` names.
     private struct ExcludedNames {
         private var listed: Set<String> = []
-        /// Those that `no-cache` names. The response can be used only without them (RFC 9111 §5.2.2.4).
+        /// The fields that `no-cache` names. The response can be used only without them (RFC 9111 §5.2.2.4).
         private var unusable: Set<String> = []
 
         init(_ fields: HTTPFields, directives: ResponseDirectives) {

@@ -76,9 +76,9 @@ package struct StoredResponse: Sendable {
     ///
     /// - Parameters:
     ///   - newer: the fields of the confirmation.
-    ///   - request: the fields of its request; `nil` for a response that the request does not select, but that has the
-    ///     same strong tag. It keeps its selecting fields.
-    /// - Returns: `response`, which answers the request, and whether it may stay in the cache.
+    ///   - request: the fields of the request; `nil` if the request does not select this response, which only has the
+    ///     same strong tag. This response then keeps its selecting fields.
+    /// - Returns: the updated response, which answers the request, and whether it may stay in the cache.
     ///
     /// RFC 9111 §3.2, §4.3.4, §4.3.5
     package func updated(

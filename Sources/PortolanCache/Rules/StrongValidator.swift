@@ -11,7 +11,7 @@ package enum StrongValidator: Hashable, Sendable {
     /// The value of a `Last-Modified` that is at least a minute before the `Date` of its response.
     case lastModified([UInt8])
 
-    /// The seconds between `Last-Modified` and `Date` from which the former counts as strong.
+    /// `Last-Modified` counts as strong if it is at least this number of seconds before `Date`.
     ///
     /// RFC 9110 §8.8.2.2 demands a second if both come from the same clock, which a client can't know.
     static let distance: Int64 = 60

@@ -7,9 +7,9 @@ package enum Variants {
     /// The largest number of stored responses for a URL.
     package static let limit = 32
 
-    /// The indices of the stored responses that go when a response to a request is stored: those that would answer the
-    /// same request. They are older, and must not be used in its place. If there are too many others, the oldest ones
-    /// go, too.
+    /// The indices of the stored responses to remove when a response to a request is stored: those that would answer
+    /// the same request. They are older, and must not be used in place of the new response. If there are too many
+    /// others, the oldest ones are removed, too.
     ///
     /// RFC 9111 §4, §4.1
     package static func replaced(_ responses: [StoredResponse], byResponseTo request: HTTPFields) -> [Int] {

@@ -4,8 +4,8 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// The client of one load by the next handler: it validates stored responses by the response, or stores the response
-/// while it forwards it.
+/// The client of one load by the next handler. It validates stored responses with the received response, or stores the
+/// received response while it forwards it.
 ///
 /// RFC 9111 §3, §4.3, §4.4
 final class CacheExchange: ForwardingClient {
@@ -29,7 +29,7 @@ final class CacheExchange: ForwardingClient {
         var mode = Mode.forwarding
         var hasResponse = false
         /// The stored octets after those that the next handler delivers.
-        var after: StoredPart?
+        var partAfter: StoredPart?
         /// The number of octets of the next handler to drop, because they were delivered before.
         var skippedCount: Int64 = 0
         /// The number of octets that the next handler must still deliver to complete a stored response.
@@ -38,7 +38,7 @@ final class CacheExchange: ForwardingClient {
         var droppedCount = 0
     }
 
-    /// The largest body of a dropped response. A load with a larger one is stopped.
+    /// The largest body of a dropped response, in bytes. A load with a larger body is stopped.
     private static let dropLimit = 1 << 20
 
     let next: any ProtocolClient
@@ -67,7 +67,7 @@ final class CacheExchange: ForwardingClient {
         return true
     }
 
-    /// The load was stopped. What was received can be completed later.
+    /// The load was stopped. The received part of the response can be completed later.
     func stop() {
         let mode = state.withLock { state in
             defer { state.mode = .over }
@@ -87,7 +87,7 @@ final class CacheExchange: ForwardingClient {
     }
 
     func didReceiveInterim(_ response: Response) {
-        // The head of the rest's response was delivered before.
+        // The rest continues a response whose head was delivered before.
         if question.rest == nil { next.didReceiveInterim(response) }
     }
 
@@ -173,7 +173,7 @@ final class CacheExchange: ForwardingClient {
         }
     }
 
-    /// The plugin's form of a 304.
+    /// A handler without HTTP fields, such as a plugin, calls this instead of delivering a 304.
     func cachedResponseIsValid(_ cached: CachedResponse, newer: Response?) {
         guard let index = question.offeredIndex else { return }
         let updated = update(question.entries[index], by: newer?.fields ?? HTTPFields(), isSelected: true)
@@ -269,7 +269,7 @@ final class CacheExchange: ForwardingClient {
             _ = question.rest == nil ? failCompletion() : failRest(because: "the server sends fewer octets than the rest has")
             return
         }
-        guard let after = state.withLock({ $0.after.take() }) else { return finish() }
+        guard let after = state.withLock({ $0.partAfter.take() }) else { return finish() }
         deliver(StoredDelivery.Content(part: after), of: after.range.upperBound) { [self] in finish() }
     }
 
@@ -341,7 +341,9 @@ final class CacheExchange: ForwardingClient {
         load.endSharing(.alone)
     }
 
-    /// - Returns: whether events are being dropped.
+    /// Ends the dropping of events, and continues with its action.
+    ///
+    /// - Returns: whether events were being dropped.
     @discardableResult
     private func finishDropping() -> Bool {
         let action: (@Sendable () -> Void)? = state.withLock { state in
@@ -378,7 +380,7 @@ final class CacheExchange: ForwardingClient {
         head.cacheStatus = .forwarded(because: .incomplete, status: 206, isStored: isStored)
         state.withLock { state in
             state.missingCount = Int64(bytes.count)
-            if bytes.upperBound < length { state.after = StoredPart(entry: entry, range: bytes.upperBound..<length) }
+            if bytes.upperBound < length { state.partAfter = StoredPart(entry: entry, range: bytes.upperBound..<length) }
         }
         deliver(StoredDelivery.Content(head: head, part: StoredPart(entry: entry, range: 0..<bytes.lowerBound)), of: length) { [self] in
             state.withLock { $0.mode = .forwarding }
@@ -407,7 +409,8 @@ final class CacheExchange: ForwardingClient {
         if case .delivering = state.withLock({ $0.mode }) { load.endSharing(.alone) }
     }
 
-    /// Continues after stored octets, also with an end of the next handler's load that came meanwhile.
+    /// Continues after stored octets, also with an end of the next handler's load that came during the
+    /// delivery.
     private func deliveryDidEnd(then action: () -> Void) {
         let end = state.withLock { state -> EarlyEnd? in
             if state.earlyEnd != nil { state.mode = .forwarding }

@@ -13,7 +13,7 @@ final class CacheFill: CacheFillClient, ForwardingClient {
     let next: any ProtocolClient
     private let storage: ResponseStorage
     private let loopGuard: LoopGuard
-    /// The request whose response other loads wait for; `nil` if none can.
+    /// The request whose response other loads wait for; `nil` if no load can wait for it.
     private let shared: Mutex<CollapsedRequests.RequestID?>
     /// Whether the response could answer other requests.
     private let isShareable: Bool
@@ -28,7 +28,7 @@ final class CacheFill: CacheFillClient, ForwardingClient {
         self.shared = Mutex(shared)
     }
 
-    /// The load was stopped without a last event.
+    /// Ends the storing if the load was stopped without a last event.
     deinit {
         storage.finish(isComplete: false)
         endSharing(.stopped)

@@ -4,8 +4,8 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// A handler in front of another one, for one request: answers it with a stored response, or stores the response of the
-/// other one.
+/// A handler in front of another handler, for one request. It answers the request with a stored response, or stores the
+/// response of the other handler.
 final class CachingHandler: CacheHandler {
     static let identifier = "org.portolan.cache"
 
@@ -29,7 +29,8 @@ final class CachingHandler: CacheHandler {
         CachingLoad(request, cache: cache, found: found.withLock { $0.take() }, next: next, loader: loader, client: client)
     }
 
-    /// Most loads of a program find nothing, so they should cost no more than without a cache.
+    /// Makes a client that only stores the response, if nothing is stored for the URL. This is the usual case, so it
+    /// should cost no more than a load without a cache.
     func makeFillClient(for request: Request, next client: any ProtocolClient) -> (any CacheFillClient)? {
         guard request.method == .get, request.body == nil, request.cachePolicy == .useProtocol || request.cachePolicy == .preferCached,
             next.handler.traits.contains(.httpFields)

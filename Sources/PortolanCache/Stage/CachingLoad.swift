@@ -35,7 +35,7 @@ final class CachingLoad: ProtocolLoad {
     private let waitDeadline = Mutex<Duration?>(nil)
     /// Why the cache did not answer before the load waited for another one.
     private let waitReason = Mutex<CacheReason?>(nil)
-    /// Whether the handler distinguishes the request from others for its URL, so that a stored response is not for it.
+    /// Whether the handler distinguishes the request from others for its URL, so that no stored response answers it.
     let bypassesCache: Bool
     /// Whether the fields of requests and responses rule the cache. Other handlers receive the stored response itself,
     /// and say with each response whether it may be stored.
@@ -100,7 +100,7 @@ final class CachingLoad: ProtocolLoad {
         }
     }
 
-    /// - Returns: the phase before.
+    /// - Returns: the phase before this call.
     @discardableResult
     private func end() -> Phase {
         phase.withLock { phase in
@@ -123,7 +123,7 @@ final class CachingLoad: ProtocolLoad {
 
     // MARK: - Decision
 
-    /// A body without its content codings answers no request for the coded body, and the reverse.
+    /// A decoded body answers no request for the coded body, and a coded body no request for the decoded body.
     private func isUsable(_ entry: CacheEntry) -> Bool {
         if entry.stored.isDecoded { return request.decodesContent }
         return entry.attributes.remainingContentCodings.isEmpty || !request.decodesContent
@@ -269,7 +269,7 @@ final class CachingLoad: ProtocolLoad {
             waitReason.map { .forwarded(because: $0, status: nil, isStored: true, isCollapsed: true) } ?? .hit(use, of: entry.stored)
         status.use = entry.use
         content.head?.cacheStatus = status
-        // The server has failed if other loads wait for this one.
+        // Loads that wait for this one look up again, and send their own requests if they find nothing usable.
         endSharing(.alone)
         deliver(content)
     }
@@ -373,7 +373,7 @@ final class CachingLoad: ProtocolLoad {
         } else if let completion = question.completion {
             sent.fields = completion.fields(request.fields)
         } else if lookup.policy == .reload || lookup.policy == .noStore || question.reason == .requestNoStore {
-            // What is stored does not matter, so the server is not asked about it.
+            // Stored responses are not used, so they are not validated either.
             sent.fields = fieldsToSend(lookup.forwardedFields)
         } else if usesHTTPFields {
             let conditional = Validation.request(lookup, entries.map(\.stored), chosen: chosen)
@@ -391,7 +391,7 @@ final class CachingLoad: ProtocolLoad {
         if enter(.loading(load, exchange)) { load.startLoading() }
     }
 
-    /// The fields of the lookup have the stored cookies, which the next handler load adds itself.
+    /// The fields without the stored cookies of the lookup, which the load by the next handler adds itself.
     private func fieldsToSend(_ fields: HTTPFields) -> HTTPFields {
         var fields = fields
         fields[.cookie] = nil
@@ -416,7 +416,7 @@ final class CachingLoad: ProtocolLoad {
 
 extension Request {
     /// Whether a handler serves the request like one that has only its URL and method. If not, the key of the cache
-    /// does not name its response.
+    /// does not identify its response.
     fileprivate func isEquivalentToItsURL(by handler: any ProtocolHandler) -> Bool {
         handler.isCacheEquivalent(self, to: handler.canonicalRequest(for: Request(url: url, method: method)))
     }

@@ -7,7 +7,7 @@ import Synchronization
 /// Which requests are under way, and which loads wait for their responses instead of sending an equal request. Does no
 /// input or output, and calls nothing.
 ///
-/// At most one request per key has waiting loads. A load that can't wait for it is sent alone.
+/// At most one request per key has waiting loads. A load that can't wait for that request sends its own request.
 ///
 /// RFC 9111 §4
 struct CollapsedRequests {
@@ -49,8 +49,9 @@ struct CollapsedRequests {
     private var sent: [CacheKey: Sent] = [:]
     private var lastNumber = 0
     /// Keys whose last response could not answer another request. Loads of these keys do not wait, because they would
-    /// only lose time. The oldest keys go first.
+    /// only lose time.
     private var unshared: Set<CacheKey> = []
+    /// The same keys, the oldest first. The oldest key is removed if there are too many.
     private var unsharedOrder: [CacheKey] = []
 
     /// - Parameter isRepeated: whether the load has waited before, for a response that did not match its request. It
@@ -66,9 +67,9 @@ struct CollapsedRequests {
         return .wait
     }
 
-    /// Begins a request for whose key none is under way.
+    /// Begins a request, if no request for its key is under way.
     ///
-    /// - Returns: `nil` if there is one, for which the load may wait.
+    /// - Returns: `nil` if a request is under way, for which the load may wait.
     mutating func beginFirst(_ key: CacheKey, _ candidate: Candidate) -> Role? {
         if unshared.contains(key) { return .alone }
         if sent[key] != nil { return nil }

@@ -105,7 +105,7 @@ public final class ResponseCache: Sendable {
         removals.withLock { $0.mayInclude(key, since: count) }
     }
 
-    /// Validates a stored response, which answers a request meanwhile (RFC 5861 §3). Only one validation of a URL runs
+    /// Validates a stored response that already answers a request (RFC 5861 §3). Only one validation of a URL runs
     /// at a time.
     func validateInBackground(_ request: Request, _ key: CacheKey, by loader: Loader) {
         guard !collapsed.withLock({ $0.isUnderWay(key) }), validatedKeys.withLock({ $0.insert(key).inserted }) else { return }
@@ -169,8 +169,8 @@ extension Response {
 }
 
 extension ResponseCache: LoadCache {
-    /// GET and HEAD can be answered, an unsafe request removes stored responses, and a request that must come from the
-    /// cache fails. The rest does not use the cache.
+    /// GET and HEAD requests can be answered, an unsafe request removes stored responses, and any other request that
+    /// must be answered by the cache fails. Other requests do not use the cache.
     package func makeHandler(inFrontOf next: RegisteredHandler, for request: Request, loader: Loader) -> (any CacheHandler)? {
         let isQuestion = (request.method == .get || request.method == .head) && request.body == nil
         guard isQuestion || !request.method.isSafe || request.cachePolicy == .onlyCached else { return nil }

@@ -199,7 +199,7 @@ final class ResponseRecorder: Sendable {
         if !isOpen { writer.discard() }
     }
 
-    /// The answer of the delegate; `nil` if it may not be stored.
+    /// The response that the delegate has returned; `nil` if it may not be stored.
     private func checked(_ response: Response) -> Draft? {
         guard response.fields == proposed.response.fields else { return draft(response) }
         var unchanged = proposed

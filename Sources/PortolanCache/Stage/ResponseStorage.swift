@@ -31,8 +31,9 @@ final class ResponseStorage: Sendable {
     private let bypassesCache: Bool
     /// The stored responses for the URL.
     private let entries: [CacheEntry]
-    /// The request for the octets that one of them lacks.
+    /// The request for the octets that one of the stored responses lacks.
     private let completion: Completion?
+    /// In seconds since 1970.
     let requestTime: Int64
     private let state: Mutex<State>
 
@@ -77,7 +78,7 @@ final class ResponseStorage: Sendable {
     /// Begins to store a response.
     ///
     /// - Parameters:
-    ///   - policy: what its handler says.
+    ///   - policy: the policy that the handler of the response reports.
     ///   - client: answers for the delegate.
     /// - Returns: the response without its final content; `nil` if it is not stored.
     func begin(_ response: Response, _ policy: CacheStoragePolicy, asking client: any ProtocolClient) -> StoredResponse? {
@@ -93,7 +94,7 @@ final class ResponseStorage: Sendable {
     func begin(_ draft: ResponseRecorder.Draft, _ policy: CacheStoragePolicy, asking client: any ProtocolClient) -> Bool {
         let recorder = makeRecorder(draft)
         state.withLock { $0.recorder = recorder }
-        // Where the fields decide, the policy of the handler says nothing more.
+        // The handler's `notAllowed` reaches this line only if the fields decide instead.
         recorder.ask(client, policy == .notAllowed ? .allowed : policy)
         return recorder.isRecording
     }
@@ -211,7 +212,7 @@ extension SelectingFields {
     /// Whether the response depends on credentials that the loader adds to the request later, so that no request can be
     /// compared with it.
     ///
-    /// - Parameter wasResent: whether the request was sent again with a credential, and with the cookies of a 401.
+    /// - Parameter wasResent: whether the request was sent again, with a credential and with the cookies of a 401.
     fileprivate func namesCredentials(missingIn request: HTTPFields, wasResent: Bool) -> Bool {
         selectors.contains { selector in
             switch selector.name {

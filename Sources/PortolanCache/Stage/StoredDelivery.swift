@@ -68,7 +68,7 @@ final class StoredDelivery: Sendable {
 
     func start() { calls.submit(.start, perform: perform) }
     func resume() { calls.submit(.resume, perform: perform) }
-    /// An event that another thread is about to deliver can still come.
+    /// Stops the delivery. An event that another thread is about to deliver can still come.
     func stop() { state.withLock { $0.isStopped = true } }
 
     private func perform(_ call: SerialCalls.Call) {

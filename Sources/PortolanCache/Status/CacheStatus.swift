@@ -55,7 +55,7 @@ public struct CacheStatus: Hashable, Sendable {
 
     /// The name of the cache.
     public var cacheName: String
-    /// `nil` if the cache does not say it.
+    /// Whether the cache has answered the request; `nil` if the cache does not say it.
     public var source: Source?
     /// The seconds until the response is stale; negative for a stale response. `nil` if they are not known.
     public var timeToLive: Int64?

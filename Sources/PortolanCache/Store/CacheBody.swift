@@ -5,7 +5,7 @@ package import PortolanCore
 /// The octets of a stored response. They never change, so any number of loads read them at the same time, without a
 /// copy. They stay readable after the store has removed the entry.
 package protocol CacheBody: AnyObject, Sendable {
-    /// The octets that are here, by their positions in the representation. A complete body has one range from 0.
+    /// The positions of these octets in the representation. A complete body has one range from 0.
     var ranges: ByteRangeSet { get }
 
     /// Makes a reader of these octets.
@@ -22,8 +22,8 @@ package protocol CacheBodyReader: AnyObject, Sendable {
     /// After ``BodyRead/wait``, `receive` was not called, and `whenReady` is called once, on any thread, when the next
     /// read will return something else. The call can come before this function returns.
     ///
-    /// - Returns: ``BodyRead/failed(_:)`` if the octets can't be read any more, or are damaged. The octets before were
-    ///   right. A load that has delivered none of them begins again without the entry.
+    /// - Returns: ``BodyRead/failed(_:)`` if the octets can't be read any more, or are damaged. The octets before
+    ///   were intact. A load that has delivered none of them begins again without the entry.
     func read(
         atMost limit: Int, _ receive: (borrowing RawSpan) -> Void, whenReady: @escaping @Sendable () -> Void
     ) -> BodyRead

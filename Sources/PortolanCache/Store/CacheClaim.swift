@@ -31,6 +31,6 @@ package final class CacheLease: Sendable {
 }
 
 extension CacheStore {
-    /// A store that only one process uses has nobody to wait for.
+    /// For a store that only one process uses. No load waits for another process.
     package func claim(_ key: CacheKey, _ completion: @escaping @Sendable (CacheClaim) -> Void) { completion(.load(nil)) }
 }

@@ -5,7 +5,7 @@ package import PortolanCore
 
 /// A stored response with its body. Immutable: an update makes another entry with the same identifier and body.
 package final class CacheEntry: Sendable {
-    /// Names an entry in its store. A store never uses an identifier twice.
+    /// Identifies an entry in its store. A store never uses an identifier twice.
     package struct ID: Hashable, Sendable {
         package let rawValue: Int64
         package init(_ rawValue: Int64) { self.rawValue = rawValue }
@@ -15,6 +15,7 @@ package final class CacheEntry: Sendable {
     package struct Use: Hashable, Sendable {
         /// When a load used it last, or stored it, in seconds since 1970.
         package let time: Double
+        /// How often loads used it.
         package let count: Int64
 
         package init(time: Double, count: Int64) { (self.time, self.count) = (time, count) }
@@ -22,9 +23,9 @@ package final class CacheEntry: Sendable {
 
     package let id: ID
     package let key: CacheKey
-    /// What the rules need.
+    /// The properties that the rules of caching need.
     package let stored: StoredResponse
-    /// What the caller gets besides.
+    /// The other properties of the response.
     package let attributes: CacheAttributes
     /// The trailer fields, which are never merged into the others (RFC 9110 §6.5.1).
     package let trailers: HTTPFields?
@@ -50,7 +51,7 @@ package final class CacheEntry: Sendable {
 package struct CacheAttributes: Sendable {
     package var mimeType: MIMEType?
     package var textEncodingName: String?
-    /// The length that the handler announced.
+    /// The length that the handler announced, in bytes; `nil` if it is not known.
     package var expectedLength: Int64?
     /// The file name that the handler suggested, unchanged.
     package var suggestedFilename: String?
@@ -58,10 +59,10 @@ package struct CacheAttributes: Sendable {
     package var hasStatus: Bool
     package var remainingContentCodings: [String]
     package var isVerified: Bool
-    /// What the caller wants to remember with the response.
+    /// The values that the delegate stores with the response.
     package var userInfo: [String: String] = [:]
 
-    /// Those of a response without a status and without any properties.
+    /// The attributes of a response without a status and without any properties.
     init() { (hasStatus, remainingContentCodings, isVerified) = (false, [], false) }
 
     package init(_ response: Response) {

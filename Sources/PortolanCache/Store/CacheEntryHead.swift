@@ -99,9 +99,9 @@ extension CacheEntryHead {
 
 extension CacheEntryHead {
     /// - Parameters:
-    ///   - octets: anything. What ``encoded`` can't have written gives `nil`.
-    ///   - start: where the head begins. It ends with the octets.
-    ///   - expected: the key that the head probably has. Its URL is then not parsed again.
+    ///   - octets: untrusted octets. The result is `nil` if they are malformed.
+    ///   - start: the position at which the head begins. It ends with the octets.
+    ///   - expected: the key that the head probably has. If it does, its URL is not parsed again.
     package init?(decoding octets: [UInt8], from start: Int = 0, key expected: CacheKey? = nil) {
         var input = CacheOctetReader(octets, from: start)
         guard input.byte() == Self.version, let url = Self.url(&input, expected), let partition = input.optional({ $0.text() }),

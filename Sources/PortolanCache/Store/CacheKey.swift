@@ -2,7 +2,7 @@
 
 package import PortolanURL
 
-/// What the stored responses for one URL have in common.
+/// The key of the stored responses for one URL.
 ///
 /// The URL is that of the canonical request, after an upgrade to `https` and before cookies and credentials are added.
 ///

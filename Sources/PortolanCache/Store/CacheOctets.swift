@@ -30,7 +30,7 @@ package struct CacheOctetWriter {
     }
 }
 
-/// Reads what ``CacheOctetWriter`` has written, or anything else: a value that is not there is `nil`.
+/// Reads the values that ``CacheOctetWriter`` writes from untrusted octets. A missing or malformed value is `nil`.
 package struct CacheOctetReader {
     private let octets: [UInt8]
     private var position: Int
@@ -39,7 +39,7 @@ package struct CacheOctetReader {
     package init(_ octets: [UInt8], from start: Int = 0) { (self.octets, position) = (octets, min(max(0, start), octets.count)) }
 
     package var isAtEnd: Bool { position == octets.count }
-    /// The octets that are not read yet.
+    /// The number of octets that are not read yet.
     package var remainingCount: Int { octets.count - position }
 
     package mutating func byte() -> UInt8? { integer(UInt8.self) }
@@ -51,7 +51,7 @@ package struct CacheOctetReader {
         return unsafe octets.withUnsafeBytes { unsafe Value(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: type)) }
     }
 
-    /// The same for one type, which other modules call without the cost of a generic function.
+    /// Does what ``integer(_:)`` does for one type. Other modules call it without the cost of a generic function.
     package mutating func checksum() -> UInt64? { integer(UInt64.self) }
 
     package mutating func boolean() -> Bool? {

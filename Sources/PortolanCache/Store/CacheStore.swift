@@ -13,7 +13,7 @@ package import PortolanURL
 ///
 /// # How a load uses the store
 ///
-/// Request side, for a handler with the trait, before cookies and credentials:
+/// Request side, for a handler with the trait `cacheable`, before cookies and credentials:
 ///
 /// 1. Make a ``CacheKey`` of the canonical request, and a ``CacheLookup`` of its method, fields and policy.
 /// 2. Unless the policy is `noStore` or `reload`, call ``immediateEntries(for:)`` or ``lookUp(_:_:)``, and then
@@ -57,12 +57,12 @@ package protocol CacheStore: Sendable {
     /// - Returns: `nil` if the store does not accept the response, for example because it is too large.
     func openWriter(_ opening: CacheOpening) -> (any CacheWriter)?
 
-    /// Replaces what the rules need of an entry, after a validation. The body stays. Does nothing if the entry was
-    /// removed meanwhile.
+    /// Replaces the stored response of an entry after a validation. The body stays. Does nothing if the entry was
+    /// removed in the meantime.
     func update(_ id: CacheEntry.ID, to stored: StoredResponse)
 
-    /// Removes entries. What is being written for their keys at this moment does not become visible either: it could
-    /// be older than the reason for the removal.
+    /// Removes entries. Responses that are being written for their keys do not become visible either: they could be
+    /// older than the reason for the removal.
     func remove(_ selection: CacheSelection)
 
     /// Asks to be the only load that requests a response for a key, among all users of the store on all machines. Not
@@ -98,7 +98,7 @@ package protocol CacheWriter: AnyObject, Sendable {
     func write(_ bytes: borrowing RawSpan) -> Bool
 
     /// Makes the entry visible, and removes those that it replaces (``Variants``). The last call. A look-up that begins
-    /// after it finds the entry: loads that wait for the response begin it then.
+    /// after this call finds the entry. Loads that wait for the response look it up then.
     ///
     /// - Parameter stored: the response, whose content says which octets it has: all of them, or the part that was
     ///   received. They must be the octets that were written, together with those of the extended entry. Otherwise
@@ -143,7 +143,7 @@ package enum CacheSelection: Sendable {
     case since(Int64)
     case all
 
-    /// Whether an entry with this key and time is selected.
+    /// Whether the selection contains an entry with this key and time. `nil` is for a response that is not stored yet.
     package func contains(_ id: CacheEntry.ID?, _ key: CacheKey, responseTime: Int64) -> Bool {
         switch self {
         case .entry(let selected): id == selected

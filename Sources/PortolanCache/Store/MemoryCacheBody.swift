@@ -29,7 +29,7 @@ package final class MemoryCacheBody: CacheBody {
         byteCount = pieces.reduce(0) { $0 + $1.octets.count }
     }
 
-    /// This body with newer pieces, which count where both have octets.
+    /// Returns this body with newer pieces, which replace the octets at the same positions.
     ///
     /// - Parameter newer: consecutive.
     package func extended(by newer: [Piece]) -> MemoryCacheBody {
@@ -40,7 +40,7 @@ package final class MemoryCacheBody: CacheBody {
         return MemoryCacheBody(before + newer + after)
     }
 
-    /// The octets of a piece in a range. A clipped piece is a copy, so that it does not keep the others alive.
+    /// The octets of a piece in a range. A clipped piece is a copy, so that it does not keep the whole piece alive.
     private static func clipped(_ piece: Piece, to range: Range<Int64>) -> Piece? {
         let common = piece.range.clamped(to: range)
         if common.isEmpty { return nil }
@@ -51,7 +51,7 @@ package final class MemoryCacheBody: CacheBody {
 
     package func makeReader(of range: Range<Int64>) -> any CacheBodyReader { Reader(self, range) }
 
-    /// The index of the piece that has an octet.
+    /// The index of the piece with the octet at a position; `nil` for none.
     private func index(ofPieceAt position: Int64) -> Int? {
         var (low, high) = (0, pieces.count)
         while low < high {

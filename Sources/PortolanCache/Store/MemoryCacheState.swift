@@ -3,24 +3,26 @@
 import HTTPTypes
 import PortolanURL
 
-/// The entries of a memory store, and which of them go when there is not enough room. Does no input or output.
+/// The entries of a memory store. Decides which of them are removed when there is not enough room. Does no input or
+/// output.
 ///
-/// ``byteCount`` never exceeds ``limit``: entries go before anything is added.
+/// ``byteCount`` never exceeds ``limit``: entries are removed before anything is added.
 struct MemoryCacheState {
     struct WriterID: Hashable, Sendable { let rawValue: Int64 }
 
     private struct Record {
         let entry: CacheEntry
-        /// The octets of the body and an estimate of the others.
+        /// The number of octets of the body, and an estimate for the rest of the entry.
         let cost: Int
-        /// When the entry was last used, as a number that only grows.
+        /// The number of the last use. Later uses of any entry have larger numbers.
         var stamp: Int64
     }
 
     private struct Writing {
         let opening: CacheOpening
-        /// The size of the extended entry.
+        /// The number of octets in the body of the extended entry.
         let extendedCount: Int
+        /// The number of octets that the writer holds.
         var reserved = 0
         var isCancelled = false
     }
@@ -84,7 +86,7 @@ struct MemoryCacheState {
 
     /// Makes room for octets of a body.
     ///
-    /// - Parameter changes: receives the entries that go.
+    /// - Parameter changes: receives the entries that were removed.
     /// - Returns: whether there is room.
     mutating func reserve(_ count: Int, for id: WriterID, _ changes: inout [MemoryCacheStore.Change]) -> Bool {
         guard let writing = writings[id], !writing.isCancelled, count <= entryLimit - writing.extendedCount - writing.reserved,
@@ -110,7 +112,7 @@ struct MemoryCacheState {
         let cost = Self.cost(of: entry)
         guard cost <= entryLimit else { return }
         let replaced = replaced(by: opening)
-        // A response to a later request is newer, although it ended before this one.
+        // The response to a later request is newer, even if it was complete earlier.
         guard !replaced.contains(where: { (records[$0]?.entry.stored.requestTime ?? .min) > stored.requestTime }) else { return }
         lastNumber = number
         for id in replaced { remove(id, .replaced, &changes) }
@@ -185,7 +187,7 @@ struct MemoryCacheState {
 
     // MARK: - Room
 
-    /// Removes entries that were not used for the longest time, until there is room.
+    /// Removes the least recently used entries until there is room.
     ///
     /// - Parameter spared: an entry that stays.
     /// - Returns: whether there is room.
@@ -199,7 +201,7 @@ struct MemoryCacheState {
         return true
     }
 
-    /// The spared entry was used last, so it is found last.
+    /// Finds the least recently used entry. A spared entry was used last, so it is found last.
     private mutating func leastRecentlyUsed() -> CacheEntry.ID? {
         while queueStart < queue.count {
             let (id, stamp) = queue[queueStart]
@@ -209,7 +211,7 @@ struct MemoryCacheState {
         return nil
     }
 
-    /// What an entry costs besides its body, in addition to its text.
+    /// The cost of an entry besides its body and its texts.
     static let overhead = 512
 
     static func cost(of entry: CacheEntry) -> Int {

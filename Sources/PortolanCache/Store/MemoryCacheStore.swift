@@ -4,7 +4,7 @@ import HTTPTypes
 package import PortolanCore
 import Synchronization
 
-/// Stored responses in memory. Those that were not used for the longest time go first.
+/// Stored responses in memory. The least recently used ones make room for new ones.
 ///
 /// The limit counts bodies, fields and the bodies that are being written. It holds at any time. What a load still reads
 /// of a removed entry is not counted. Any thread.
@@ -32,14 +32,14 @@ package final class MemoryCacheStore: CacheStore {
 
     private let state: Mutex<State>
 
-    /// - Parameter byteLimit: the limit. A response that is larger than an eighth of it is not stored.
+    /// - Parameter byteLimit: the limit in bytes. A response that is larger than an eighth of it is not stored.
     package init(byteLimit: Int = 16 << 20) { state = Mutex(State(cache: MemoryCacheState(limit: byteLimit))) }
 
     package func lookUp(_ key: CacheKey, _ completion: @escaping @Sendable ([CacheEntry]) -> Void) {
         completion(entries(for: key))
     }
 
-    /// The same as ``lookUp(_:_:)``, for a caller that knows the type of its store.
+    /// Does what ``lookUp(_:_:)`` does, for a caller that knows the type of its store.
     package func entries(for key: CacheKey) -> [CacheEntry] { state.withLock { $0.cache.lookUp(key) } }
 
     package func immediateEntries(for key: CacheKey) -> [CacheEntry]? { entries(for: key) }
@@ -88,7 +88,7 @@ package final class MemoryCacheStore: CacheStore {
 
     func discard(_ id: MemoryCacheState.WriterID) { state.withLock { $0.cache.discard(id) } }
 
-    /// Removed bodies are released after the lock.
+    /// Changes the state, and calls the observers without the lock. Removed bodies are released after the lock, too.
     private func change<Result: Sendable>(_ body: (inout MemoryCacheState, inout [Change]) -> Result) -> Result {
         var changes: [Change] = []
         let (result, observers) = state.withLock { state in
