@@ -27,7 +27,7 @@
             var queue: [Request] = []
             var timers: [(time: Duration, action: @Sendable () -> Void)] = []
             /// The number of requests that have not ended.
-            var count = 0
+            var requestCount = 0
             /// The number of octets in their commands.
             var octetCount = 0
             /// A connection that another thread has made.
@@ -45,7 +45,7 @@
         private let state = Mutex(State())
 
         /// The largest number of requests without a reply.
-        private static let countLimit = 4096
+        private static let requestLimit = 4096
         private static let connectTimeout = Duration.seconds(1)
 
         /// The largest number of octets in commands without a reply.
@@ -68,7 +68,7 @@
             let now = MonotonicTime.now
             let request = Request(command: command, deadline: isUrgent ? now + configuration.timeout : nil, completion: completion)
             let (isAccepted, mustConnect, mustStart) = state.withLock { state in
-                guard !state.isClosing, state.count < Self.countLimit, state.octetCount + command.octets.count <= octetLimit else {
+                guard !state.isClosing, state.requestCount < Self.requestLimit, state.octetCount + command.octets.count <= octetLimit else {
                     return (false, false, false)
                 }
                 let action = state.availability.handleRequest(now: now)
@@ -77,7 +77,7 @@
                 if mustStart { state.hasThread = true }
                 guard action == .accept || action == .acceptAndConnect else { return (false, mustConnect, mustStart) }
                 state.queue.append(request)
-                state.count += 1
+                state.requestCount += 1
                 state.octetCount += command.octets.count
                 return (true, mustConnect, mustStart)
             }
@@ -108,7 +108,7 @@
 
         /// Whether another request with this number of octets would be accepted.
         func hasRoom(for octetCount: Int) -> Bool {
-            state.withLock { $0.count < Self.countLimit && $0.octetCount + octetCount <= octetLimit }
+            state.withLock { $0.requestCount < Self.requestLimit && $0.octetCount + octetCount <= octetLimit }
         }
 
         /// Sends what is queued, and ends the thread.
@@ -153,7 +153,7 @@
             var opened: Result<HiredisConnection, HiredisConnection.Failure>?
             var failure: String?
             /// When the thread must take work again, even if nothing happens; `nil` for no such time.
-            var next: Duration?
+            var wakeTime: Duration?
             var isClosing = false
         }
 
@@ -173,11 +173,11 @@
                         state.queue.removeAll { $0.deadline.map { $0 <= now } ?? false }
                         state.availability.handleTimeout()
                     }
-                    work.next = state.queue.compactMap(\.deadline).min()
+                    work.wakeTime = state.queue.compactMap(\.deadline).min()
                 }
                 work.actions = state.timers.filter { $0.time <= now }.map(\.action)
                 state.timers.removeAll { $0.time <= now }
-                if let timer = state.timers.map(\.time).min() { work.next = min(work.next ?? timer, timer) }
+                if let timer = state.timers.map(\.time).min() { work.wakeTime = min(work.wakeTime ?? timer, timer) }
                 return (work, late)
             }
         }
@@ -185,7 +185,7 @@
         /// Ends requests, with or without a reply.
         func end(_ request: Request, _ reply: RedisReply?) {
             state.withLock { state in
-                state.count -= 1
+                state.requestCount -= 1
                 state.octetCount -= request.command.octets.count
             }
             request.completion(reply)
@@ -202,7 +202,7 @@
         func takeFirstRequests() -> [Request] {
             let requests = makeFirstRequests(self)
             state.withLock { state in
-                state.count += requests.count
+                state.requestCount += requests.count
                 state.octetCount += requests.reduce(0) { $0 + $1.command.octets.count }
             }
             return requests

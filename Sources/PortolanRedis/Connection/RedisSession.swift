@@ -43,7 +43,7 @@
                 if work.isClosing, work.requests.isEmpty, oldest == nil || connection == nil { break }
                 // Requests that were queued for a connection that is ready now are taken at once.
                 let mustLookAgain = !wasConnected && isConnected
-                client.wait(connection, until: mustLookAgain ? now : [work.next, next].compactMap { $0 }.min())
+                client.wait(connection, until: mustLookAgain ? now : [work.wakeTime, next].compactMap { $0 }.min())
             }
             connection = nil
             client.didEnd()

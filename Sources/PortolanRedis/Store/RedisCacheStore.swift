@@ -21,7 +21,7 @@
         let identifiers = Mutex(RedisIdentifiers())
         /// The number of octets that the writers hold in memory.
         let heldCount = Mutex(0)
-        /// The writers that can still receive a body. Some of them have ended.
+        /// The writers that were opened and still exist. Some of them have ended.
         private let writers = Mutex<[WeakWriter]>([])
         private let removals: RedisRemovals
         let sweeps = Mutex<[RedisSweep]>([])
@@ -42,7 +42,7 @@
             let keys = RedisKeys(configuration)
             let removals = RedisRemovals(removeAll: RedisCommand(["DEL", RedisCommand.Word(keys.all)]))
             (self.keys, self.removals) = (keys, removals)
-            client = RedisClient(configuration) { client in removals.unconfirmed(client) }
+            client = RedisClient(configuration) { client in removals.takeUnconfirmed(for: client) }
         }
 
         deinit { client.close() }
@@ -70,7 +70,7 @@
             _ url: URLRecord, bodies: Bool, isUrgent: Bool = false, _ completion: @escaping @Sendable (RedisEntries?) -> Void
         ) {
             let arguments = [RedisCommand.Word(Int64(configuration.readLimit)), bodies ? "1" : "0"]
-            client.send(RedisScripts.command(RedisScripts.read, keys: keys.script(url), arguments), isUrgent: isUrgent) {
+            client.send(RedisScripts.command(RedisScripts.read, keys: keys.scriptKeys(for: url), arguments), isUrgent: isUrgent) {
                 completion(RedisEntries($0))
             }
         }
@@ -104,7 +104,7 @@
             else { return nil }
             let writer = RedisCacheWriter(self, opening)
             let arguments = [RedisCommand.Word(RedisMark.random()), RedisCommand.Word(epochTime.milliseconds)]
-            client.send(RedisScripts.command(RedisScripts.open, keys: keys.script(opening.key.url), arguments)) {
+            client.send(RedisScripts.command(RedisScripts.open, keys: keys.scriptKeys(for: opening.key.url), arguments)) {
                 writer.didOpen(RedisEntries($0))
             }
             guard !writer.isEnded else { return nil }
@@ -162,15 +162,15 @@
         }
 
         private func attempt(
-            _ count: Int, _ url: URLRecord, bodies: Bool, _ makeChange: @escaping @Sendable (RedisEntries) -> RedisChange?,
+            _ attemptsLeft: Int, _ url: URLRecord, bodies: Bool, _ makeChange: @escaping @Sendable (RedisEntries) -> RedisChange?,
             _ completion: @escaping @Sendable () -> Void
         ) {
             read(url, bodies: bodies) { [self] found in
-                guard count > 0, let found, let change = makeChange(found) else { return completion() }
+                guard attemptsLeft > 0, let found, let change = makeChange(found) else { return completion() }
                 let arguments = change.arguments(newVersion: RedisMark.random(), epochTime: epochTime)
-                client.send(RedisScripts.command(RedisScripts.write, keys: keys.script(url), arguments)) { [self] reply in
+                client.send(RedisScripts.command(RedisScripts.write, keys: keys.scriptKeys(for: url), arguments)) { [self] reply in
                     guard reply?.text == "conflict" else { return completion() }
-                    attempt(count - 1, url, bodies: bodies, makeChange, completion)
+                    attempt(attemptsLeft - 1, url, bodies: bodies, makeChange, completion)
                 }
             }
         }

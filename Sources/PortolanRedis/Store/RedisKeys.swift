@@ -30,7 +30,7 @@
         func lease(_ key: CacheKey) -> String { "\(prefix)l:\(key.partition ?? "") \(key.url.string)" }
 
         /// The keys of a script, in the order of ``RedisScripts``.
-        func script(_ url: URLRecord) -> [String] { [entries(of: url), all, host(url.host ?? ""), origin(of: url), writers] }
+        func scriptKeys(for url: URLRecord) -> [String] { [entries(of: url), all, host(url.host ?? ""), origin(of: url), writers] }
 
         /// The URL in the key of a hash of entries; `nil` for another key.
         func url(ofKey key: [UInt8]) -> URLRecord? {

@@ -38,8 +38,8 @@
             }
         }
 
-        /// Returns the requests for the removals that must be sent again.
-        func unconfirmed(_ client: RedisClient?) -> [RedisClient.Request] {
+        /// Returns the requests for the removals that must be sent again. The caller sends them.
+        func takeUnconfirmed(for client: RedisClient?) -> [RedisClient.Request] {
             let commands = state.withLock { state in
                 let commands = state.commands.filter { !state.sent.contains($0.key) }.sorted { $0.key < $1.key }
                 state.sent.formUnion(commands.map(\.key))
