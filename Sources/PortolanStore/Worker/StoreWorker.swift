@@ -30,7 +30,8 @@
         private static let retryInterval = Duration.seconds(1)
         /// The interval at which the worker looks for changes of other processes if the kernel does not report them.
         private static let pollingInterval = Duration.seconds(2)
-        /// Without calls of other threads, the worker works for about one tenth of the time, and pauses for the rest.
+        /// After a pass, the worker pauses for nine times the duration of the pass, at most ``retryInterval``. A call
+        /// of another thread ends the pause.
         private static let workTimeDivisor = 10
 
         private init(_ files: StateFiles, _ options: Database.Options, _ logger: Logger) throws(StoreError) {

@@ -96,7 +96,7 @@
         static let waitingLimit = 32 << 20
         /// The largest number of files that are open to read. A reader above the limit fails before its first octet.
         static let openFileLimit = 128
-        /// If more entries were used, their uses are recorded at once.
+        /// If this number of entries was used, their uses are recorded at once.
         static let useLimit = 256
         /// The longest time before uses are recorded.
         static let useInterval = Duration.seconds(5)
