@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory for the arguments and the result of a call. Each call of a load reuses it.
+/// The memory for the arguments and the result of a call. The calls of a load's steps share one frame.
 @safe
 final class CallFrame {
     static let capacity = 2 * Signature.parameterLimit
@@ -12,7 +12,7 @@ final class CallFrame {
     /// The values that the function stores through output parameters, by argument.
     let outputs: UnsafeMutablePointer<UInt64>
     let result: UnsafeMutablePointer<UInt64>
-    /// The lengths of bytes and buffers, by argument.
+    /// The lengths of bytes and buffers in bytes, by argument.
     var lengths = [Int](repeating: 0, count: CallFrame.capacity)
 
     init() {
@@ -87,12 +87,13 @@ extension ScalarType {
         }
     }
 
-    /// Reads a result that libffi has stored. Integers are widened to a word.
+    /// Reads the result of a call. An integer is in the low bits of the word.
     func loadResult(at memory: UnsafePointer<UInt64>) -> Value {
         guard isInteger || self == .bool else { return unsafe load(at: UnsafeRawPointer(memory)) }
         let word = unsafe memory.pointee
         if self == .bool { return .boolean(UInt8(truncatingIfNeeded: word) != 0) }
-        let bits = UInt64(64 - width * 8)
-        return .integer(isSigned ? Int128(Int64(bitPattern: word << bits) >> Int64(bits)) : Int128((word << bits) >> bits))
+        let unusedBits = UInt64(64 - width * 8)
+        return .integer(
+            isSigned ? Int128(Int64(bitPattern: word << unusedBits) >> Int64(unusedBits)) : Int128((word << unusedBits) >> unusedBits))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Direct calls for functions whose arguments are all words. libffi arranges the arguments at each call, which takes
-/// longer than most of the called functions.
+/// longer than most of the called functions run.
 extension CallInterface {
     /// Whether the calling convention passes up to six integers and pointers in registers, each widened to a word.
     /// System V for x86-64 (§3.2.3) and AAPCS64 (§6.8.2) do so.

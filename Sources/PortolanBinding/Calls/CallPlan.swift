@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of a call that do not depend on the load. They are computed once, so that a call with only word arguments
-/// is fast.
+/// The parts of a call that do not depend on the load. They are computed once, so that a call with only constants and
+/// handles as arguments is fast.
 struct CallPlan: Sendable {
-    /// An argument that is a word.
+    /// An argument that needs no evaluation.
     enum Word: Sendable {
         case constant(UInt64)
         /// A handle from an earlier step.
@@ -16,7 +16,7 @@ struct CallPlan: Sendable {
         case other
     }
 
-    /// The arguments. `nil` if one of them must be evaluated for each call.
+    /// The arguments. `nil` if one of them must be evaluated for each call, and on big-endian machines.
     let words: [Word]?
     let resultKind: ResultKind
     /// Whether the function stores a value through one of its arguments.
@@ -42,7 +42,8 @@ struct CallPlan: Sendable {
         returnsFilledLength = call.operands.contains { if case .buffer(_, filledBy: .result, _) = $0 { true } else { false } }
     }
 
-    /// Returns `nil` on big-endian machines, where the bytes of a narrow value do not come first in its word.
+    /// Returns `nil` if an operand must be evaluated for each call. Also returns `nil` on big-endian machines, where
+    /// the bytes of a narrow value do not come first in its word.
     private static func words(of operands: [Operand]) -> [Word]? {
         #if _endian(little)
             var words: [Word] = []

@@ -7,12 +7,12 @@ import PortolanJSON
 @safe
 final class LinkedCall: @unchecked Sendable {  // … because it is immutable, and an opened library is never closed
     let call: Call
-    /// What the call needs each time, computed in advance.
+    /// The parts of the call that do not depend on the load.
     let plan: CallPlan
     let name: String
     let interface: CallInterface
     let function: CallInterface.Function
-    /// The function that frees the pointer in the result.
+    /// The function that frees the pointer in the result. `nil` if the result is not freed.
     let free: (interface: CallInterface, function: CallInterface.Function)?
 
     init(
@@ -35,8 +35,8 @@ final class LinkedStep: Sendable {
     let call, cleanup, text: LinkedCall?
     /// The conditions on the result of the call.
     let check, until: Comparison?
-    /// The variables that the `deliver` template of a repeated call uses, also if it uses only their length. The
-    /// result is not included: the last result is no data, but says that the repetition is over.
+    /// The variables of the call's outputs that the `deliver` template of a repeated call uses, also if it uses only
+    /// their length. The result is not included, because the last result is no data: it ends the repetition.
     let deliveredOutputs: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {

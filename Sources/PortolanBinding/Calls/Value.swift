@@ -7,7 +7,7 @@ enum Value: Equatable {
     case real(Double)
     case boolean(Bool)
     case text([UInt8])
-    /// The address and the number of bytes in the library's memory.
+    /// Bytes in memory of the library or of the load: their address and their number.
     case region(UInt, Int)
     case pointer(UInt)
 
@@ -29,7 +29,7 @@ enum ForeignText {
     /// The maximum length of a library's text in bytes.
     static let limit = 1 << 20
 
-    /// Returns the text on one line. Each control character becomes U+FFFD.
+    /// Returns the text on one line, cut after at most `limit` bytes. Each control character becomes U+FFFD.
     static func singleLine(_ bytes: [UInt8], limit: Int = 1024) -> String {
         var line = String.UnicodeScalarView()
         var remainingBytes = limit

@@ -6,7 +6,7 @@ import PortolanJSON
 struct CallChecker {
     let functions: [Named<Signature>]
     let callbacks: [Callback]
-    /// Whether the call cleans up, describes an error or stops a load. Such calls must not define variables or pass
+    /// Whether the checked calls clean up, describe errors or stop loads. Such calls must not define variables or pass
     /// callbacks.
     var isAuxiliary = false
 
@@ -30,7 +30,7 @@ struct CallChecker {
         var (operands, newScope, nextArgument) = ([Operand](), scope, 0)
         for parameter in signature.parameters {
             guard parameter.takesArgument else {
-                operands.append(try implicitOperand(of: parameter, signature))
+                operands.append(try implicitOperand(of: parameter))
                 continue
             }
             let argument = source.arguments[nextArgument]
@@ -40,7 +40,7 @@ struct CallChecker {
                 })
             nextArgument += 1
         }
-        // A length argument names its buffer.
+        // Each length operand refers to its bytes or buffer.
         for (index, parameter) in signature.parameters.enumerated() {
             switch parameter.kind {
             case .bytes(let length), .buffer(let length, _):
@@ -78,13 +78,13 @@ struct CallChecker {
         return .length(of: index, scalar)
     }
 
-    /// The operand of a parameter without an argument.
-    private func implicitOperand(of parameter: Parameter, _ signature: Signature) throws(BindingProblem) -> Operand {
+    /// Returns the operand of a parameter that takes no argument.
+    private func implicitOperand(of parameter: Parameter) throws(BindingProblem) -> Operand {
         switch parameter.kind {
         case .userData: return .userData
         case .callback(let name): return try callbackOperand(name)
         case .outParameter(.scalar(let scalar)): return .outLength(scalar)
-        // `checkCall` replaces this when it knows the argument whose length this is.
+        // `checkCall(_:_:)` replaces this operand with the length of its bytes or buffer.
         case .value(let type): return .value(.null, type)
         case .outParameter, .bytes, .outBytes, .buffer: throw BindingProblem("has a length parameter that is not an integer")
         }
@@ -92,7 +92,7 @@ struct CallChecker {
 
     private func callbackOperand(_ name: String) throws(BindingProblem) -> Operand {
         guard !isAuxiliary else {
-            throw BindingProblem("passes the callback '\(name)' in a call for cleanup, error or stop; only the call of a step can")
+            throw BindingProblem("passes the callback '\(name)' in a call for cleanup, error or stop; only the call of a step can pass one")
         }
         guard let index = callbacks.firstIndex(where: { $0.name == name }) else {
             throw BindingProblem("'\(name)' is not among the 'callbacks'; write it there")
@@ -125,7 +125,7 @@ struct CallChecker {
 
     private func define(_ argument: ArgumentSource, _ type: ValueType, _ scope: inout Scope) throws(BindingProblem) -> Int {
         guard !isAuxiliary else {
-            throw BindingProblem("names an output in a call for cleanup, error or stop; only the call of a step can")
+            throw BindingProblem("names an output in a call for cleanup, error or stop; only the call of a step can have one")
         }
         guard case .text(let name) = argument else { throw BindingProblem("needs a name for the function's output") }
         return try scope.define(name, type)
@@ -143,15 +143,15 @@ struct CallChecker {
             return try callbackOperand(name)
         default: break
         }
-        // The type is parsed as a signature with this one parameter.
+        // The type is parsed as the only parameter of a signature.
         let parameter = try Signature(parsing: "void (\(word))", as: .function).parameters
         guard parameter.count == 1, let first = parameter.first else { throw BindingProblem("'\(word)' is not the type of one argument") }
         switch first.kind {
         case .value(.scalar(let scalar)) where !scalar.isKeptByPromotion:
-            throw BindingProblem("'\(word)' is not a type that C passes after '...'; use int, uint or double, to which C promotes it")
+            throw BindingProblem("'\(word)' is not a type that C passes after '...'; use int, or double for float")
         case .value, .outParameter: return try operand(value, for: first, scope, &newScope)
         case .bytes, .outBytes, .buffer, .callback, .userData:
-            throw BindingProblem("'\(word)' can't be used after '...', where no argument can be declared as its length")
+            throw BindingProblem("'\(word)' can't be used after '...'; write a callback as {\"callback\": \"NAME\"}")
         }
     }
 }

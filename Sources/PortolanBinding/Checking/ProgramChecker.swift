@@ -7,13 +7,13 @@ extension BindingProgram {
     static let functionLimit = 256
     static let callbackLimit = 16
     static let stepLimit = 128
-    /// The maximum number of bytes that a library delivers at a time.
+    /// The maximum number of bytes that a library delivers, or that a callback fills, at a time.
     static let chunkLimit = 256 << 20
 
     /// Checks everything that can be checked without the library.
     ///
-    /// - Parameter settings: The manifest's settings, each with an example of its value. `isAlwaysSet` says whether the
-    ///   setting always has a value.
+    /// - Parameter settings: The manifest's settings. The type of a setting is that of its `example`. `isAlwaysSet`
+    ///   says whether the setting always has a value.
     package init(
         checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysSet: Bool)]
     ) throws(BindingProblem) {
@@ -317,7 +317,7 @@ struct ProgramChecker {
         return Failure(code: code, codes: codes, message: message, text: text)
     }
 
-    /// Returns `nil` in place of an error if `ignoresErrors`.
+    /// Returns the result of `check`. If `check` throws and `ignoresErrors` is true, returns `nil`.
     private func ignoringErrors<Value>(
         if ignoresErrors: Bool, _ check: () throws(BindingProblem) -> Value?
     ) throws(BindingProblem) -> Value? {
@@ -370,8 +370,8 @@ struct ProgramChecker {
             }
             return .callback
         case .function(let call)?:
-            // This checks the call with the variables that exist at the end. `canCallStop` checks it with the variables
-            // that exist at a step.
+            // This checks the call with the variables that exist after the last step. `canCallStop(with:)` checks it
+            // with the variables that exist before a step.
             let checkedCall = try auxiliaryCallChecker.checkCall(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
                 throw BindingProblem("calls '\(call.function)' with values that are not available before any call")

@@ -4,7 +4,7 @@ import HTTPTypes
 
 /// The names that a value can use at one place of a program.
 struct Scope {
-    /// The type of each setting by name, with whether it always has a value.
+    /// The type of each setting, by the setting's name. The type is optional if the setting can lack a value.
     let settings: [String: ValueType]
     private(set) var variables: [String: (index: Int, type: ValueType)] = [:]
     private(set) var variableCount = 0
@@ -13,7 +13,7 @@ struct Scope {
     /// Whether there is a request. `false` during setup.
     var hasRequest = true
     private(set) var readsBody = false
-    /// Whether every load has delivered bytes before this place.
+    /// Whether a step before this place delivers bytes, and every load performs this step.
     private(set) var hasDelivered = false
 
     init(settings: [String: ValueType]) {
@@ -31,7 +31,7 @@ struct Scope {
         return variableCount
     }
 
-    /// Removes the variables and deliveries of the steps since `earlier`, because a load may skip these steps.
+    /// Removes the variables and deliveries of the steps since `earlier`, so that later steps do not rely on them.
     mutating func removeVariables(since earlier: Scope) {
         variables = earlier.variables
         hasDelivered = earlier.hasDelivered

@@ -27,7 +27,7 @@ struct Template {
                 continue
             }
             guard byte == UInt8(ascii: "{"), let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")) else {
-                throw BindingProblem("has a single brace; write {{ or }} for a literal brace")
+                throw BindingProblem("has a brace without its partner; write {{ or }} for a literal brace")
             }
             appendLiteral(&literal)
             let content = bytes[index..<end].split(separator: UInt8(ascii: "|"), maxSplits: 1, omittingEmptySubsequences: false)

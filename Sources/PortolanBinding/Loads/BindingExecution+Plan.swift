@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fast path for calls whose arguments are all words, precomputed in a `CallPlan`.
+/// The fast path for calls whose arguments are precomputed in a `CallPlan`.
 extension BindingExecution {
     /// Stores the precomputed arguments of a call in the frame.
     ///
-    /// - Returns: `false` if a variable has no pointer yet. The caller then calls `storeArguments`, which throws the
-    ///   error.
+    /// - Returns: `false` if a variable is not a pointer. The caller then calls `storeArguments(of:in:)`, which stores
+    ///   NULL if the parameter allows it, and otherwise throws.
     @inline(__always)
     func storePrecomputedArguments(_ words: [CallPlan.Word]) -> Bool {
         let cells = unsafe frame.cells

@@ -7,7 +7,7 @@ import PortolanCore
 extension BindingExecution {
     // MARK: From Swift to C
 
-    /// Stores the arguments of a call in the frame, where libffi reads them.
+    /// Stores the arguments of a call in the frame.
     func storeArguments(of call: Call, in frame: CallFrame) throws(ExecutionEnd) {
         for (index, operand) in call.operands.enumerated() {
             switch operand {
@@ -121,7 +121,7 @@ extension BindingExecution {
         return .text(unsafe Array(UnsafeBufferPointer(start: UnsafePointer<UInt8>(bitPattern: address), count: count)))
     }
 
-    /// Returns `count` if the library is allowed to deliver this number of bytes at a time.
+    /// Returns `count`, or throws if it is over the limit for the bytes of one call or callback.
     func checkChunkLength(_ count: Int) throws(ExecutionEnd) -> Int {
         guard count <= BindingProgram.chunkLimit else {
             throw ExecutionEnd(
@@ -184,7 +184,7 @@ extension BindingExecution {
         }
     }
 
-    /// Stores the outputs of a failed call, because the error message can use them.
+    /// Stores the result and the outputs of a failed call, because the error message can use them.
     func storeOutputs(ofFailedCall linkedCall: LinkedCall, _ result: Value, _ step: Step.CallStep) {
         if let variable = step.result { variables[variable] = result }
         for (index, operand) in linkedCall.call.operands.enumerated() {
@@ -226,7 +226,7 @@ extension BindingExecution {
     // MARK: Evaluation
 
     /// - Parameters:
-    ///   - result: The value of `{result}`.
+    ///   - result: The value of `{result}`. `nil` stands for ``testedResult``.
     ///   - isMessage: Whether the value is part of a message. `{url}` then omits user name and password (ERR-05).
     func evaluate(_ expression: Expression, _ result: Value?, inMessage isMessage: Bool = false) throws(ExecutionEnd) -> Value {
         switch expression {

@@ -42,7 +42,8 @@ protocol ExecutionContext: AnyObject, Sendable {
 }
 
 /// Executes the steps of a binding for one load, on one thread.
-// @unchecked Sendable … because other threads only read it, while the load's thread is in a library call.
+// @unchecked Sendable … because only the load's thread uses it, except for callStop(), which another thread calls only
+// while the load's thread is in a library call.
 @safe
 final class BindingExecution: @unchecked Sendable {
     let linkedProgram: LinkedProgram
@@ -151,7 +152,7 @@ final class BindingExecution: @unchecked Sendable {
                 throw failure(of: linkedStep, result, "\(call.name) of \(context.libraryName) \(problem)")
             }
             if let variable = step.result { variables[variable] = result }
-            // The cleanup is registered first, because the outputs can be invalid.
+            // The cleanup is registered first, because invalid outputs end the load.
             if let cleanup = linkedStep.cleanup { cleanups.append(cleanup) }
             if call.plan.hasOutputs { try storeOutputs(of: call, result, isLast: isLast) }
             if let value = step.deliver, !isLast || hasContent(linkedStep.deliveredOutputs) { try deliver(try evaluate(value, result)) }
@@ -330,7 +331,7 @@ final class BindingExecution: @unchecked Sendable {
         }
     }
 
-    /// Reads the complete body of the request, at the first call.
+    /// Returns the complete body of the request. The first call reads it.
     func wholeBody() throws(ExecutionEnd) -> [UInt8] {
         if let body { return body }
         var bytes: [UInt8] = []

@@ -82,7 +82,7 @@ private final class SetupContext: ExecutionContext {
 final class StopThreads: Sendable {
     private let threadPool = LoadThreadPool(limit: 8)
 
-    /// Runs `job` on a thread, or `onFailure` if there is no thread. The load then ends at its next step.
+    /// Runs `job` on a thread. If there is no thread, runs `onFailure`, and the load ends at its next step.
     func run(_ job: @escaping @Sendable () -> Void, onFailure: () -> Void) {
         do throws(LoadError) { try threadPool.run(job) } catch { onFailure() }
     }

@@ -3,8 +3,7 @@
 import PortolanCore
 import Synchronization
 
-/// One load of a binding. Its steps run on one thread of the pool. This thread waits inside the calls of the
-/// client while the reader is slow.
+/// One load of a binding. Its steps run on one thread of the pool, which waits while the reader is slow.
 final class BindingLoad: ExecutionContext {
     private struct State {
         var lifecycle = BindingLoadState()
@@ -136,7 +135,7 @@ final class BindingLoad: ExecutionContext {
         switch flow {
         case .keepGoing: return true
         case .stopped:
-            // If this is a callback, the library function is still running, and perhaps returns only after the stop
+            // If a callback delivers, the library function is still running, and perhaps returns only after the stop
             // function is called.
             stop()
             return false

@@ -50,7 +50,8 @@ struct BindingLoadState: Hashable {
         return isInCall
     }
 
-    /// - Returns: `false` while the stop function runs, because its arguments must stay valid.
+    /// - Returns: Whether the load's thread may continue. `false` while the stop function runs, because its arguments
+    ///   must stay valid.
     mutating func endCall() -> Bool {
         isInCall = false
         return !isStopping

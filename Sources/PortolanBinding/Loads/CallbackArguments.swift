@@ -15,7 +15,7 @@ struct CallbackArguments {
         self.token = token
     }
 
-    /// Checks the user data. With wrong user data, the library would serve another load.
+    /// Checks the user data. Wrong user data means that the library calls the callback of another load.
     func checkUserData(of callback: String) throws(ExecutionEnd) {
         guard let index = signature.parameters.firstIndex(where: { $0.kind == .userData }) else { return }
         guard word(index) == token else {
@@ -27,7 +27,7 @@ struct CallbackArguments {
         unsafe addresses[index].map { unsafe $0.load(as: UInt.self) } ?? 0
     }
 
-    /// Reads the address and the length of bytes or of a buffer.
+    /// Reads the address of bytes or of a buffer, and their length in bytes.
     func bytes(_ index: Int, of callback: String) throws(ExecutionEnd) -> (UInt, Int) {
         let lengthParameters: [Int]
         switch signature.parameters[index].kind {

@@ -6,7 +6,7 @@ import PortolanCore
 /// A C function that the library calls (`ffi_closure_alloc`). It serves one load at a time.
 ///
 /// The function is never freed. If the library calls it after the end of its load or of `setup`, the function returns
-/// the value of `stopped`.
+/// the value of `stopped`, or 0.
 @safe
 final class CallbackSlot: @unchecked Sendable {  // … because the closure does not change, and the rest is locked
     let index: Int
@@ -76,7 +76,7 @@ final class CallbackSlot: @unchecked Sendable {  // … because the closure does
     }
 }
 
-/// The unused callback slots of one binding, for the next load.
+/// The unused callback slots of one binding, for later loads.
 final class CallbackPool: Sendable {
     private let callbacks: [Callback]
     private let interfaces: [CallInterface]

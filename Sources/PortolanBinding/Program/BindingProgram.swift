@@ -26,9 +26,10 @@ struct Callback: Hashable, Sendable {
 
     let name: String
     let signature: Signature
-    /// The index of the parameter whose bytes are delivered, or whose buffer is filled.
+    /// The indexes of the parameter whose bytes are delivered, and of the one whose buffer is filled. At least one is
+    /// `nil`.
     let deliver, fill: Int?
-    /// The return value, and the return value after the load was stopped.
+    /// The return value, and the return value that makes the library stop.
     let returns, stopped: ReturnValue
 }
 
@@ -73,7 +74,7 @@ struct Condition: Hashable, Sendable {
 struct Guard: Hashable, Sendable {
     let value: Expression
     let condition: Condition
-    /// The condition as it is written in the manifest.
+    /// The value as the manifest writes it, with its `{names}`.
     let phrase: String
 }
 

@@ -15,7 +15,7 @@ package struct BindingSource: Hashable, Sendable {
     package init() {}
 }
 
-/// A member of an object.
+/// A member of a JSON object.
 package struct Named<Value: Hashable & Sendable>: Hashable, Sendable {
     package let name: String
     package let value: Value
@@ -32,7 +32,7 @@ package struct CallbackSource: Hashable, Sendable {
     package var deliver: String?
     /// The parameter for the next bytes of the request body.
     package var fill: String?
-    /// The return value, and the return value after the load has ended.
+    /// The return value, and the return value that makes the library stop.
     package var returns, stopped: ArgumentSource?
 
     package init() {}

@@ -24,10 +24,10 @@ struct Parameter: Hashable, Sendable {
         case value(CType)
         /// Memory in which the function stores a value.
         case outParameter(CType)
-        /// Bytes that the callee borrows. Their length is the product of these parameters.
+        /// Bytes that the callee borrows. Their length is the product of the parameters with these indexes.
         case bytes(length: [Int])
-        /// Memory in which the function stores a pointer to bytes. It stores their length through the parameter
-        /// `length`.
+        /// Memory in which the function stores a pointer to bytes. It stores their length through the parameter with
+        /// the index `length`.
         case outBytes(length: Int)
         /// A buffer that the callee fills.
         case buffer(capacity: [Int], filledBy: FilledLength)
@@ -46,7 +46,7 @@ struct Parameter: Hashable, Sendable {
 
     let kind: Kind
     let name: String?
-    /// Whether the parameter is the length of another parameter. The host then sets it.
+    /// Whether the parameter is the length of another parameter or of the result. A call then has no argument for it.
     var isLength = false
 
     /// Whether a call in the manifest has an argument for this parameter.
@@ -62,7 +62,7 @@ struct Parameter: Hashable, Sendable {
 struct Signature: Hashable, Sendable {
     enum ReturnType: Hashable, Sendable {
         case void
-        /// `freedBy`: the function that frees the pointer after its content was copied.
+        /// `freedBy`: the function that frees the pointer after its content was copied. `nil` if nothing frees it.
         case value(CType, freedBy: String?)
         /// A pointer to bytes. The function stores their length in a parameter.
         case bytes(length: Int, freedBy: String?)

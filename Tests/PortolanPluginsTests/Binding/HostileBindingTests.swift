@@ -162,7 +162,7 @@ import Testing
         step("7", "is a number, where an object is needed"),
         step(#"{"call": "bf_int8", "with": [[1]]}"#, "is an array, where a value is needed"),
         step(#"{"call": "bf_int8", "with": [{"int": 1}]}"#, "only a buffer and an argument after '...' are objects"),
-        step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a single brace"),
+        step(#"{"require": {"value": "{url}"}}"#, "needs one of equals"), step(#"{"deliver": "{"}"#, "has a brace without its partner"),
     ]
 
     @Test(arguments: invalidBindings) func invalidBindingIsRefusedWithLineAndColumn(_ binding: InvalidBinding) throws {
