@@ -9,7 +9,7 @@ struct ReadChallenge {
     let failureCount: Int
     let previousError: LoadError?
 
-    /// - Throws: DESC-05 or CHAL-01.
+    /// - Throws: DESC-05 or CHAL-01; ERR-02 or ERR-03 for the previous error.
     init(reading pointer: UnsafePointer<portolan_challenge>?) throws(ContractViolation) {
         let challenge = unsafe try portolan_challenge.read(pointer)
         guard let protocolName = unsafe challenge.protocol.text, !protocolName.isEmpty, let host = unsafe challenge.host.text else {

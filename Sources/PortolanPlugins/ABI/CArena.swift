@@ -46,6 +46,7 @@ package struct CArena: ~Copyable {
     package static let alignment = 16
     /// The memory of the arena; `nil` while measuring.
     private let base: UnsafeMutableRawPointer?
+    /// The number of bytes that were reserved, with padding.
     package private(set) var usedSize = 0
 
     /// Makes an arena that only measures the size.
@@ -53,7 +54,8 @@ package struct CArena: ~Copyable {
     /// Makes an arena that allocates in `base`, which has the measured size.
     package init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
 
-    /// Reserves memory for `count` values, which the caller initialises. `nil` while measuring, and if `count` is 0.
+    /// Reserves memory for `count` values, which the caller initialises. Returns `nil` while measuring, and if
+    /// `count` is 0.
     package mutating func reserve<Value>(_ type: Value.Type, count: Int) -> UnsafeMutablePointer<Value>? {
         let alignment = MemoryLayout<Value>.alignment
         usedSize = (usedSize + alignment - 1) / alignment * alignment

@@ -21,7 +21,8 @@ extension LoadError {
     }
 }
 
-/// The rules that the host checks when a plugin calls it. The core checks the rules about the order of events.
+/// The rules that the host checks when it opens a plugin's library, and when the plugin calls it. The core checks the
+/// rules about the order of events.
 extension ContractRule {
     static let libraryOpens = Self(id: "DESC-01")
     static let exportsEntry = Self(id: "DESC-02")

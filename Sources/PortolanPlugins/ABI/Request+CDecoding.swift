@@ -8,7 +8,7 @@ extension Request {
     /// Returns this request with a plugin's changes. Everything else stays, including `visitedHandlers` and unknown
     /// properties.
     ///
-    /// Removes credentials if the origin changes, except those that the change contains.
+    /// If the origin of the URL changes, removes the credentials, except those that the change contains.
     ///
     /// - Throws: DESC-05, REDIR-01, SEC-08 or PROP-02.
     func applying(_ pointer: UnsafePointer<portolan_change>?) throws(ContractViolation) -> Request {
@@ -36,7 +36,7 @@ extension Request {
         return result
     }
 
-    /// Fields that identify the caller.
+    /// The fields that contain credentials.
     private static let credentialFields: [HTTPField.Name] = [.authorization, .cookie, .proxyAuthorization]
 
     private mutating func move(to newURL: URLRecord) {

@@ -104,8 +104,7 @@ extension HTTPFields {
 }
 
 extension HTTPFields {
-    /// Ordinary messages have fewer fields. A search for a name compares all names, which takes too long with more
-    /// fields.
+    /// The maximum number of fields. A search for a name compares all names, which takes too long with more fields.
     private static let countLimit = 1024
 
     /// - Throws: SEC-08 if there are more fields than are allowed.

@@ -4,7 +4,7 @@ package import CPortolan
 import PortolanCore
 
 extension portolan_string {
-    /// The maximum length of a string. A larger length is probably an uninitialised variable.
+    /// The maximum length of a string in bytes. A larger length is probably an uninitialised variable.
     private static let lengthLimit = 1 << 28
 
     package var isPresent: Bool { unsafe bytes != nil }
@@ -41,7 +41,8 @@ extension portolan_string {
 
 /// Syntax checks for text of plugins and manifests.
 package enum Text {
-    /// Reverse DNS, as in `org.example.tide`: at least two labels of letters, digits, `-` and `_`, at most 255 bytes.
+    /// Whether `text` is a reverse DNS name, as in `org.example.tide`: at least two labels of letters, digits, `-` and
+    /// `_`, at most 255 bytes.
     package static func isReverseDNS(_ text: String) -> Bool {
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 255 && labels.count >= 2
@@ -50,13 +51,13 @@ package enum Text {
             }
     }
 
-    /// A URL's scheme in lower case (RFC 3986 §3.1).
+    /// Whether `text` is a URL's scheme in lower case (RFC 3986 §3.1).
     package static func isScheme(_ text: String) -> Bool {
         guard let first = text.utf8.first, isLowercase(first) else { return false }
         return text.utf8.allSatisfy { isLowercase($0) || isDigit($0) || "+-.".utf8.contains($0) }
     }
 
-    /// A token (RFC 9110 §5.6.2).
+    /// Whether `text` is a token (RFC 9110 §5.6.2).
     package static func isToken(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
@@ -74,7 +75,7 @@ package enum Text {
         return String(line)
     }
 
-    /// Control characters, and the separators that some terminals treat as line breaks.
+    /// Whether `scalar` is a control character, or a separator that some terminals treat as a line break.
     package static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true

@@ -29,7 +29,7 @@ extension InstalledPlugin {
         return Plugin(manifest, instance)
     }
 
-    /// The position in the manifest that contradicts the library: MANIF-07.
+    /// Returns the problem (MANIF-07) with its position in the manifest.
     private func problem(_ problem: BindingProblem) -> PluginProblem {
         let path = problem.path.inside(.member("binding"))
         // `try?` because the position is optional. It is unknown if the manifest cannot be read now.

@@ -9,7 +9,7 @@ final class InstalledPluginProvider: HandlerProvider {
     private let plugin: InstalledPlugin
     private let logger: Logger
     private let clock: any LoadClock
-    /// The last failure, and the status of the files at that time.
+    /// The last failure, and the time and the status of the files at that failure.
     private let failure = Mutex((error: LoadError, files: [FileStatus?], time: Duration)?.none)
     /// After a failure, requests fail with the same error until this time has passed or the files have changed. There
     /// can be thousands of requests, and a retry rarely helps. After this time a retry can help, because the failure

@@ -4,7 +4,7 @@ import PortolanCore
 
 /// The SHA-256 of a library, which identifies it.
 enum LibraryDigest {
-    /// The maximum size of a library, which is read into memory for its digest.
+    /// The maximum size in bytes of a library, which is read into memory for its digest.
     private static let sizeLimit = 1 << 30
 
     /// Returns the digest in lower-case hexadecimal.
@@ -17,7 +17,7 @@ enum LibraryDigest {
     /// Checks the library's digest. Reads the library only if a digest is pinned.
     ///
     /// - Parameter pins: in lower-case hexadecimal. The digest must equal each of them.
-    /// - Throws: MANIF-04
+    /// - Throws: MANIF-04.
     static func check(_ path: String, against pins: [String]) throws(PluginProblem) {
         guard !pins.isEmpty else { return }
         let digest: String

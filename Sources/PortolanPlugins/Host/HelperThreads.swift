@@ -2,10 +2,11 @@
 
 import PortolanCore
 
-/// The threads for calls into one plugin, except `run` of blocking loads.
+/// The threads on which the host calls the functions of one plugin's loads, except `run` of blocking loads and the
+/// `destroy` after it.
 ///
-/// The host never calls a plugin on a thread of the caller, the clock or another plugin. So a plugin that hangs blocks
-/// only its own loads.
+/// The host never calls these functions on a thread of the caller, the clock or another plugin. So a load that hangs
+/// blocks only loads of its plugin.
 final class HelperThreads: Sendable {
     static let limit = 8
     private let pool = LoadThreadPool(limit: limit)

@@ -19,7 +19,7 @@ package enum PluginCrash {
     nonisolated(unsafe) private static var opened: UnsafeMutablePointer<portolan_opened_plugins>?
     // … because it is set with `opened`
     nonisolated(unsafe) private static var showsStack = false
-    // … because it is set with `opened`; the handlers before, in the order of `signals`
+    // … because it is set with `opened`; the earlier actions for `signals`, in the same order
     nonisolated(unsafe) private static var earlierActions: UnsafeMutablePointer<sigaction>?
     // … because it is set with `opened`
     nonisolated(unsafe) private static var continuesWithEarlierAction = false
@@ -33,14 +33,14 @@ package enum PluginCrash {
     /// started.
     ///
     /// The line replaces the report of Swift's runtime about the plugin's crash, unless `SWIFT_BACKTRACE` is set. A
-    /// crash in other code is reported as without this function.
+    /// crash in other code is reported as if this function was not called.
     ///
     /// - Parameters:
     ///   - showsStack: Whether to print the stack after the line.
     ///   - isSilent: Whether to print nothing.
     package static func reportCrashes(showsStack: Bool, isSilent: Bool) {
         guard unsafe opened == nil, let opened = unsafe portolan_new_opened_plugins() else { return }
-        // The first call loads and allocates what it needs. A handler must not do that.
+        // The first call loads code and allocates memory. A signal handler must do neither.
         _ = unsafe portolan_describe_crash(opened, "", nil, nil, 0)
         unsafe (Self.opened, Self.showsStack, Self.isSilent) = (opened, showsStack, isSilent)
         // A handler can then also report the overflow of a stack.
@@ -76,7 +76,7 @@ package enum PluginCrash {
         if let opened = unsafe opened {
             isOfPlugin = unsafe name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount + 1) { name in
                 guard unsafe portolan_begin_description(opened, name) != 0 else { return true }
-                // To unwind a damaged stack can crash, too.
+                // Unwinding a damaged stack can crash, too.
                 portolan_block_crashes(0)
                 defer { portolan_block_crashes(1) }
                 return unsafe portolan_describe_crash(opened, name, context, address, showsStack ? 1 : 0) != 0

@@ -22,7 +22,8 @@ final class CanonicalForm {
 
     /// Calls `function`, the plugin's `canonical_request`, with a `portolan_canonical`.
     ///
-    /// - Returns: the canonical request. `request` if `function` did not call `give` or violated a rule.
+    /// - Returns: the canonical request of the first valid call of `give`, or `request` if there was none; and the last
+    ///   violation.
     static func collect(
         for request: Request, _ function: (UnsafeMutablePointer<portolan_canonical>) -> Void
     ) -> (request: Request, violation: ContractViolation?) {

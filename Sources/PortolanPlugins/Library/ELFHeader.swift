@@ -6,6 +6,7 @@ struct ELFHeader: Equatable {
     let isLittleEndian: Bool
     let machine: UInt16
 
+    /// The number of bytes that ``init(_:)`` reads.
     static let length = 20
 
     /// `nil` if the file is not an ELF file.

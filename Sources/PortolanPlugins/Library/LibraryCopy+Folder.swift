@@ -7,14 +7,14 @@
 #endif
 
 extension LibraryCopy {
-    /// The first of `$TMPDIR`, `/tmp`, `/var/tmp` and `/dev/shm` that is not mounted with `noexec`, because `dlopen(3)`
-    /// opens nothing there.
+    /// The first of `$TMPDIR`, `/tmp`, `/var/tmp` and `/dev/shm` that is not mounted with `noexec`. `dlopen(3)` cannot
+    /// open a library in a folder that is.
     package static var temporaryFolder: String {
         let candidates = [Environment["TMPDIR"], "/tmp", "/var/tmp", "/dev/shm"].compactMap(\.self)
         return candidates.first(where: { !isMountedNoexec($0) }) ?? candidates[0]
     }
 
-    /// `false` for a missing folder. Then the missing folder is used, so that the error names it.
+    /// Returns `false` for a missing folder, which is then used, so that the error names it.
     private static func isMountedNoexec(_ folder: String) -> Bool {
         var system = statvfs()
         // statvfs(3): ST_NOEXEC.

@@ -19,7 +19,7 @@ package final class LibraryCopy {
     package let path: String
     /// The private folders. Each contains the next one.
     private let folders: [String]
-    /// The descriptor of the folder, for a path in `/proc/self/fd`. -1 if the path does not use it.
+    /// The descriptor of the copy's folder, if ``path`` is in `/proc/self/fd`. Otherwise -1.
     private let descriptor: CInt
     private let originalFolder: String
     private var isLibraryOpen = false
@@ -31,8 +31,7 @@ package final class LibraryCopy {
     /// How many entries of a folder are linked at most.
     private static let linkLimit = 4096
 
-    /// Copies the library at `source`. The copy exists until ``libraryDidOpen()`` is called or this
-    /// object is released.
+    /// Copies the library at `source`. The copy exists until this object is released.
     package convenience init(of source: String) throws(LoadError) {
         let file = unsafe open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         defer { if file >= 0 { close(file) } }

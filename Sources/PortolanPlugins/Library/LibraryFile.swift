@@ -57,7 +57,7 @@ struct LibraryFile: ~Copyable {
         }
     }
 
-    /// Checks that nobody has replaced or changed the file since `init`, so that `dlopen(3)` has opened this file.
+    /// Checks that nobody has replaced or changed the file since `init`. `dlopen(3)` has then opened this file.
     func checkIsUnchanged() throws(LoadError) {
         // `try?` because a missing file was also changed.
         guard (try? FileStatus(following: location))?.identity == identity else {
@@ -67,7 +67,7 @@ struct LibraryFile: ~Copyable {
 
     // MARK: Copies
 
-    /// `nil` if no copy can be made in the temporary folder.
+    /// Copies the library. Returns `nil` if no copy can be made in the temporary folder.
     func copyIfPossible() -> LibraryCopy? {
         do throws(SystemCallError) { return try LibraryCopy(of: location, descriptor) } catch { return nil }
     }

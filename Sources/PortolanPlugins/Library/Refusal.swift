@@ -19,7 +19,7 @@ final class Refusal {
 
     /// Calls `function`, a function of the plugin, with a `portolan_refusal`.
     ///
-    /// - Returns: the error. `nil` if `function` did not call `give`.
+    /// - Returns: the error, or the violation if the error is malformed. `nil` if `function` did not call `give`.
     static func collect(_ function: (UnsafeMutablePointer<portolan_refusal>) -> Void) -> Reason? {
         let refusal = Refusal()
         let table = unsafe CallbackTable(

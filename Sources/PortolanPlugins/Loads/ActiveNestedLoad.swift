@@ -146,7 +146,8 @@ final class ActiveNestedLoad: @unchecked Sendable {  // … because `parent` doe
         return parent
     }
 
-    /// Reads from the nested load. Waits if the parent load is blocking. `nil` if the parent load has ended.
+    /// Reads from the nested load. Waits if the parent load is blocking. Returns `nil` if the parent load has ended, or
+    /// if this thread cannot use the nested load.
     private func pull<Value>(_ poll: (BufferedNestedLoad) -> BufferedNestedLoad.Pull<Value>) -> BufferedNestedLoad.Pull<Value>? {
         guard let parent = parentIfCallable(), let openLoad else { return nil }
         let result = parent.calls.wait { () -> BufferedNestedLoad.Pull<Value>? in

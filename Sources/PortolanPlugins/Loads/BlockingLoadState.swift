@@ -5,7 +5,8 @@
 ///     created → queued → running → returned → destroyed
 ///          └────────┴──────── stopped first ──────┘
 ///
-/// `stop` is called at most once, only while `run` is running, and not if the load already knows that it has ended.
+/// `stop` is called at most once, only if `run` is running when the load is stopped, and not if the load already knows
+/// that it has ended.
 struct BlockingLoadState: Hashable {
     enum Phase: Hashable, CaseIterable {
         case created
@@ -20,7 +21,8 @@ struct BlockingLoadState: Hashable {
 
     enum StopCall: Hashable, CaseIterable {
         case none
-        /// The load was stopped inside one of its client calls. This thread cannot call `stop`, so another thread will.
+        /// The load was stopped inside one of its client calls. The load's thread cannot call `stop`, so another thread
+        /// will call it.
         case pending
         case running
         case returned

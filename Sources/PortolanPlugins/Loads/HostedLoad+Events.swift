@@ -100,7 +100,7 @@ extension HostedLoad {
         client.didFail(with: failure)
     }
 
-    /// Records that the load has reported its end. Such a load is not stopped afterwards.
+    /// Records that the load has reported its end. The host then does not call the plugin's `stop`.
     private func recordEnd() {
         wipeAnswer()
         watches?.giveUp()

@@ -64,8 +64,8 @@ extension HostedLoad {
         }
     }
 
-    /// Makes the host call an event-driven load, or makes a waiting client call of a blocking load poll again. Any
-    /// thread.
+    /// Makes the host call `woken` of an event-driven load, or makes a waiting client call of a blocking load poll
+    /// again. Any thread.
     func wake() {
         calls.notify(self)
     }

@@ -160,7 +160,8 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         unsafe answer = nil
     }
 
-    /// Keeps the answer until the next client call, and returns its address.
+    /// Keeps the answer at least until the next client call, and at most until this call into the load ends. Returns
+    /// the address of the answer.
     func retainAnswer(_ answer: consuming CStorage<portolan_answer>) -> UnsafePointer<portolan_answer>? {
         unsafe self.answer = unsafe consume answer
         return unsafe self.answer?.pointer

@@ -35,7 +35,7 @@ protocol LoadCalls: AnyObject, Sendable {
 /// The result of a wait.
 enum WaitResult<Value> {
     case value(Value)
-    /// The load does not wait. The host calls it when it can poll again.
+    /// The load does not wait. The host calls the load when the load can poll again.
     case later
     case stopped
 }

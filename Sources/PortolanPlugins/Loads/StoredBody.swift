@@ -12,8 +12,7 @@ final class StoredBody {
         self.body = body
     }
 
-    /// Reads into `buffer` from `offset`. Waits for bytes that are not available, which takes little time for a stored
-    /// body.
+    /// Reads into `buffer` from `offset`. Waits until bytes are available, which takes little time for a stored body.
     ///
     /// - Returns: the number of bytes. 0 at or after the end, and for a negative offset.
     /// - Throws: ``LoadError/Code/ioFailed`` if the body cannot be read.

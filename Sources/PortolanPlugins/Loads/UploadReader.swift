@@ -37,6 +37,7 @@ final class UploadReader {
     /// Reads the available bytes into `buffer`.
     ///
     /// - Parameter whenReady: called after the result `nil`, when more bytes can be available.
+    /// - Returns: `nil` if no bytes are available yet.
     func read(into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void) -> Read? {
         guard let body, !isTransferred else { return .end }
         let reader: any BodyReader

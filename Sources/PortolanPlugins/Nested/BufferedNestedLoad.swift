@@ -7,7 +7,8 @@ import Synchronization
 
 /// A nested load of a plugin's load. Buffers events until the plugin reads them, and pauses when the buffer is full.
 ///
-/// The functions of the client can be called on any thread. The functions that read must be called one at a time.
+/// The functions of `ProtocolClient` can be called on any thread. The functions under "Reading" must be called one at a
+/// time, except for ``close()``.
 @safe
 final class BufferedNestedLoad: ProtocolClient, @unchecked Sendable {  // … because the reading functions are serial
     /// The number of buffered bytes above which the load pauses.
@@ -44,7 +45,7 @@ final class BufferedNestedLoad: ProtocolClient, @unchecked Sendable {  // … be
 
     /// - Parameters:
     ///   - parentClient: the client of the parent load.
-    ///   - onProgress: called on any thread when there is something to read.
+    ///   - onProgress: called on any thread after the response, bytes or the end of the load have arrived.
     init(parentClient: any ProtocolClient, onProgress: @escaping @Sendable () -> Void) {
         self.parentClient = parentClient
         self.onProgress = onProgress

@@ -9,6 +9,7 @@ struct ByteQueue: ~Copyable {
     private var appendBlock = Block()
     private var takenBlock = Block()
 
+    /// The number of bytes that were appended since the last call of ``take()``.
     var count: Int { appendBlock.count }
 
     mutating func append(_ bytes: borrowing RawSpan) {

@@ -18,7 +18,8 @@ enum Environment {
         return unsafe String(validatingCString: value) != nil
     }
 
-    /// Returns a folder of the user (XDG Base Directory Specification). Ignores a relative path in the variable.
+    /// Returns a folder of the user (XDG Base Directory Specification). Ignores a relative path in a variable. `nil` if
+    /// neither `variable` nor `HOME` has an absolute path.
     static func userFolder(_ variable: String, orInHome folder: String) -> String? {
         if let path = self[variable], path.hasPrefix("/") { return path }
         return self["HOME"].flatMap { $0.hasPrefix("/") ? "\($0)/\(folder)" : nil }

@@ -31,6 +31,7 @@ struct FileStatus: Equatable {
         let device: UInt64
         let inode: UInt64
         let size: Int64
+        /// The time of the last change of the contents or the status (`st_ctim`).
         let seconds, nanoseconds: Int
     }
 

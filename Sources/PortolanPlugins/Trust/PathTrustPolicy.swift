@@ -5,15 +5,15 @@
 struct PathTrustPolicy {
     /// Decides which files are trusted. `nil` accepts all files.
     private let owner: FileOwnership?
-    /// The checked folders on paths. The value is the objection if the folder is the last component of a path. Keys are
-    /// bytes, because the kernel compares bytes, but `String` compares é in one code point and é in two as equal.
+    /// For each checked folder, the objection to the folder as the last component of a path. Keys are the bytes of the
+    /// path, because the kernel compares bytes, but `String` compares é in one code point and é in two as equal.
     private var checkedFolders: [[UInt8]: String?] = [:]
 
     init(owner: FileOwnership? = .current) {
         self.owner = owner
     }
 
-    /// Reserves space for `count` more folders.
+    /// Reserves space for `count` more checked folders.
     mutating func reserve(_ count: Int) { checkedFolders.reserveCapacity(checkedFolders.count + count) }
 
     /// Returns the path without symbolic links. Checks that only the user and root can change it.

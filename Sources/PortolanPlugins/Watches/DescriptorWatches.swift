@@ -9,7 +9,8 @@ import Synchronization
     import Musl
 #endif
 
-/// The watches and timers of one load. Call the functions only in a call into the load, unless stated otherwise.
+/// The watches and timers of one load. Call the functions only during a call into the load, except for those that
+/// report events.
 package final class DescriptorWatches: ReadinessListener {
     static let limit = 64
     package static let timerLimit = 8
