@@ -22,7 +22,7 @@ struct PluginEventStateMachine {
     private let isMultipart: Bool
     /// Whether the method is HEAD. The response then announces a length, but no body follows.
     private let isHeadOnly: Bool
-    /// The length of the upload body.
+    /// The length of the upload body in bytes; `nil` if it is unknown.
     private let uploadLength: Int64?
     private var expectedLength: Int64?
     private var deliveredLength: Int64 = 0

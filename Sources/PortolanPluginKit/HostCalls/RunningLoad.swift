@@ -219,7 +219,7 @@ final class RunningLoad: @unchecked Sendable {  // … because variables are use
     private static let byteLimit = 8 << 20
     private static let eventLimit = 4096
 
-    /// Waits for the reader or for the next host call. Called after ``deliverNow(_:)``.
+    /// Waits for the reader or for the next host call. Called after ``deliverNow(_:)`` has returned `false`.
     func waitAfterDelivery() async throws {
         if bytesInHostCall >= Self.byteLimit || eventsInHostCall >= Self.eventLimit, executor.isInHostCall, !isEnded {
             executor.endHostCallSoon()

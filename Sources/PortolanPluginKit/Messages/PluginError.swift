@@ -128,8 +128,8 @@ extension PluginError {
 }
 
 extension PluginError {
-    /// Converts a thrown error: a ``PluginError`` stays as it is; any other error becomes ``Code/unknown`` with its
-    /// description.
+    /// Converts a thrown error: a ``PluginError`` stays as it is; a `CancellationError` becomes ``Code/cancelled``; any
+    /// other error becomes ``Code/unknown`` with its description.
     init(_ error: any Error) {
         switch error {
         case let error as PluginError: self = error

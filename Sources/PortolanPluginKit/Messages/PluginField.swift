@@ -20,25 +20,25 @@ public struct PluginField: Hashable, Sendable {
 
 /// Syntax checks for names and text. The host rejects text that fails them.
 enum Syntax {
-    /// A token (RFC 9110 §5.6.2).
+    /// Whether `text` is a token (RFC 9110 §5.6.2).
     static func isToken(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { isLetterOrDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
-    /// `type/subtype` without parameters (RFC 9110 §8.3.1).
+    /// Whether `text` is `type/subtype` without parameters (RFC 9110 §8.3.1).
     static func isMediaType(_ text: String) -> Bool {
         let sides = text.split(separator: "/", omittingEmptySubsequences: false)
         return sides.count == 2 && isToken(sides[0]) && isToken(sides[1])
     }
 
-    /// `scheme:…` in printable ASCII (RFC 3986 §4.3). The host parses the rest.
+    /// Whether `url` is `scheme:…` in printable ASCII (RFC 3986 §4.3). The host parses the rest.
     static func isAbsolute(_ url: String) -> Bool {
         let scheme = url.utf8.prefix { isLetterOrDigit($0) || "+-.".utf8.contains($0) }
         return scheme.first.map { isLetterOrDigit($0) && !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
             && url.utf8.dropFirst(scheme.count).first == UInt8(ascii: ":") && url.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// At least two labels of letters, digits, hyphens and underscores, at most 255 bytes.
+    /// Whether `text` has at least two labels of letters, digits, hyphens and underscores, and at most 255 bytes.
     static func isReverseDNS(_ text: String) -> Bool {
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 255 && labels.count >= 2
@@ -47,7 +47,7 @@ enum Syntax {
             }
     }
 
-    /// Control characters, and the separators that some terminals treat as line breaks.
+    /// Whether `scalar` is a control character, or a separator that some terminals treat as a line break.
     static func isBreaking(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: true

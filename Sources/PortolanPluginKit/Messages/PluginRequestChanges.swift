@@ -37,7 +37,8 @@ public struct PluginRequestChanges: Sendable {
 }
 
 extension PluginRequestChanges {
-    /// - Throws: ``PluginError/Code/badRequest`` if the host would reject the changes (SEC-01, SEC-08).
+    /// - Throws: ``PluginError/Code/badRequest`` if the method or a field is malformed (SEC-01, SEC-08), or if a
+    ///   property is not named in reverse DNS or has the value `other`.
     func check() throws(PluginError) {
         if let method, !Syntax.isToken(method) {
             throw PluginError(.badRequest, message: "the method '\(Syntax.oneLine(String(method.prefix(80))))' is not a token")

@@ -116,7 +116,7 @@ enum LoadFunctions {
     /// Refuses a load. Called only if the host has not started the plugin.
     static func refuse(_ refusal: UnsafeMutablePointer<portolan_refusal>) -> UnsafeMutableRawPointer? {
         let arena = Arena()
-        var cValue = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was startedPlugin"))
+        var cValue = unsafe arena.error(PluginError(.unknown, message: "a load was requested before the plugin was started"))
         unsafe refusal.pointee.give(refusal, &cValue)
         withExtendedLifetime(arena) {}
         return nil
