@@ -8,7 +8,9 @@ package import PortolanJSON
 /// The events of a load as JSON objects, for `get --events`, for a trace, and for transactions that a replay adds to a
 /// trace.
 package enum EventJSON {
-    /// - Parameter members: a JSON object.
+    /// - Parameters:
+    ///   - time: the time since the start of the load.
+    ///   - members: a JSON object.
     package static func line(_ name: String, _ time: Duration, _ members: JSONValue) -> JSONValue {
         var line = [JSONValue.Member(name: "event", value: .string(name)), .init(name: "time", value: .milliseconds(time))]
         if case .object(let members) = members { line += members }

@@ -24,7 +24,7 @@ extension EventTrace {
 
 /// Builds the transactions of one load from its events.
 private struct LoadReading {
-    /// The start in seconds since 1970.
+    /// The start of the load in seconds since 1970.
     let began: Double
     private var transactions: [Transaction] = []
     private var current: Transaction?
@@ -71,9 +71,9 @@ private struct LoadReading {
 
     private mutating func begin(_ event: ErrorLocation, at time: Duration) throws(ErrorLocation.Problem) {
         if let unfinishedTransaction = current { transactions.append(unfinishedTransaction) }
-        let method = try event.required("method")
-        guard let name = HTTPRequest.Method(try method.text()) else { throw method.problem("is not a method") }
-        var transaction = Transaction(name, try event.required("url").url(), began: began + time / .seconds(1))
+        let methodMember = try event.required("method")
+        guard let method = HTTPRequest.Method(try methodMember.text()) else { throw methodMember.problem("is not a method") }
+        var transaction = Transaction(method, try event.required("url").url(), began: began + time / .seconds(1))
         transaction.bodyLength = try event["bodyBytes"]?.count().map(Int64.init)
         if let body = event["body"] { transaction.setBody(.bytes(try body.base64())) }
         if let digest = event["bodySHA256"] { transaction.setBody(try digest.largeBody(of: event["bodyBytes"])) }
@@ -180,7 +180,7 @@ private struct LoadReading {
         return .failed(error)
     }
 
-    /// Reads status and fields.
+    /// Reads the URL, the status and the fields of a response.
     private func head(_ event: ErrorLocation) throws(ErrorLocation.Problem) -> Response {
         guard let url = current?.url else { throw event.problem("comes before a load begins, or after its end") }
         var response = Response(url: try event["url"]?.url() ?? url)

@@ -48,10 +48,10 @@ extension HTTPArchive {
 
     private static func request(_ entry: ErrorLocation, isFromPortolan: Bool) throws(ErrorLocation.Problem) -> Transaction {
         let request = try entry.required("request")
-        let (name, text) = (try request.required("method"), try request.required("url"))
-        guard let method = HTTPRequest.Method(try name.text()) else { throw name.problem("is not a method") }
+        let (methodMember, urlMember) = (try request.required("method"), try request.required("url"))
+        guard let method = HTTPRequest.Method(try methodMember.text()) else { throw methodMember.problem("is not a method") }
         let began = (try? entry["startedDateTime"]?.text()).flatMap { Double(timestamp: $0) } ?? 0  // because replay does not use the time
-        var transaction = Transaction(method, try text.url(), began: began)
+        var transaction = Transaction(method, try urlMember.url(), began: began)
         transaction.fields = try request.fields(isFromPortolan: isFromPortolan)
         // `try?` because an invalid size only means that the body's length is unknown.
         transaction.bodyLength = (try? request["bodySize"]?.count()).map(Int64.init)

@@ -9,7 +9,7 @@ struct ArchivedBody {
     var bytes: [UInt8] = []
     /// The number of received bytes.
     var count = 0
-    /// The reason why the body is incomplete.
+    /// The reason why the body is incomplete; `nil` if it is complete.
     var incompleteness: String?
     /// The media type of `bytes`, if it differs from the response's type.
     var declaredType: MIMEType?
@@ -152,7 +152,7 @@ extension Response {
         }
     }
 
-    /// Sets the media type, also in the field.
+    /// Sets the media type, also in the Content-Type field.
     mutating func setContentType(_ type: MIMEType) {
         (mimeType, textEncodingName) = (type, type.charset)
         fields[.contentType] = type.description

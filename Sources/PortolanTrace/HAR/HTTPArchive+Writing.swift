@@ -58,7 +58,7 @@ package enum HTTPArchive {
         return .object(members)
     }
 
-    /// Null means that there was no stored response, and a missing member that it is not known.
+    /// A null member means that there was no stored response. A missing member means that this is unknown.
     private static func cache(_ cache: ArchivedCache) -> JSONValue {
         func member(_ name: String, _ state: ArchivedCache.State) -> [JSONValue.Member] {
             switch state {
@@ -151,8 +151,8 @@ package enum HTTPArchive {
     }
 }
 
-/// The phases of a transaction. Time outside all phases is added to the unfinished phase, otherwise to ``blocked``, so
-/// that the sum of the phases is ``total``.
+/// The phases of a transaction. Time outside all phases is added to the phase that had not ended
+/// (``Transaction/unfinishedPhase``), so that it is part of ``total``.
 private struct ArchivedTimings {
     private var blocked, dns, connect, ssl: Duration?
     private var (send, wait, receive) = (Duration.zero, Duration.zero, Duration.zero)
@@ -187,7 +187,7 @@ private struct ArchivedTimings {
         }
     }
 
-    /// ``connect`` includes TLS.
+    /// The sum of the phases. ``connect`` includes ``ssl``.
     var total: Duration { (blocked ?? .zero) + (dns ?? .zero) + (connect ?? .zero) + send + wait + receive }
 
     /// The phases in milliseconds; -1 for a phase that did not happen.

@@ -15,7 +15,7 @@ package struct ArchivedCache: Sendable {
         package var expiry: Double?
         /// When a request used it last, or stored it.
         package var lastUse: Double
-        /// Empty for a response without one.
+        /// Empty for a response without an entity tag.
         package var entityTag: String
         package var useCount: Int64
 

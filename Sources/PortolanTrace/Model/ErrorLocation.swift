@@ -24,8 +24,8 @@ struct ErrorLocation {
 
     func problem(_ phrase: String) -> Problem { Problem(path: path, phrase: phrase) }
 
-    /// Rejects duplicate names, which should be unique (RFC 8259 §4), because for these names the meaning would be
-    /// unclear.
+    /// Throws a problem if an object has several members with one of these names. Names should be unique (RFC 8259 §4);
+    /// without a check, the meaning of these members would be unclear.
     func rejectDuplicates(of names: [String]) throws(Problem) {
         guard case .object(let members) = value else { return }
         for name in names where members.count(where: { $0.isNamed(name) }) > 1 {
@@ -72,12 +72,14 @@ struct ErrorLocation {
     }
 
     /// Reads the digest of a sent body.
+    ///
+    /// - Parameter length: the member with the length of the body in bytes.
     func largeBody(of length: ErrorLocation?) throws(Problem) -> SentBody {
         guard let digest = SHA256Digest(text: try text()) else { throw problem("is not a SHA-256 digest") }
         return .large(length: Int64(try length?.count() ?? 0), digest)
     }
 
-    /// Reads a whole number, 0 or more. A negative number, usually -1, means that it is unknown.
+    /// Reads a whole number. Returns `nil` for a negative number, usually -1, which means that the number is unknown.
     func count() throws(Problem) -> Int? {
         guard case .number(let text) = value, let number = Double(text) else { throw problem("has to be a number") }
         guard number >= 0 else { return nil }

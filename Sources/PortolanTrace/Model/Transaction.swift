@@ -43,7 +43,7 @@ package struct Transaction: Sendable {
     /// The start in seconds since 1970.
     package var began: Double
     package var moments: [Moment] = []
-    /// The timings and sizes of the transfer.
+    /// The timings and sizes of the transfer; `nil` if they were not measured.
     package var timings: RequestTimings?
     /// What the cache had for the request; `nil` if it was not asked.
     package var cache: ArchivedCache?
@@ -63,7 +63,7 @@ package struct Transaction: Sendable {
 
     package mutating func append(_ event: Event, at time: Duration) { moments.append(Moment(event, at: time)) }
 
-    /// Moves the start. The events keep their time of day.
+    /// Moves the start to a later time. The events keep their time of day.
     package mutating func moveStart(by delay: Duration) {
         guard delay > .zero else { return }
         began += delay / .seconds(1)
@@ -79,8 +79,8 @@ package struct Transaction: Sendable {
         }
     }
 
-    /// The transaction without body bytes. Their numbers stay, so the transaction counts as partly recorded. The digest
-    /// of the sent body stays too, because it distinguishes the transaction from other requests.
+    /// The transaction without body bytes. The numbers of received bytes stay, so the transaction counts as partly
+    /// recorded. A digest replaces the sent body, because it distinguishes the transaction from other requests.
     package var withoutBodies: Transaction {
         var transaction = self
         if let body {
@@ -100,6 +100,7 @@ package struct Transaction: Sendable {
 }
 
 extension Transaction {
+    /// The time of the last event since the start of the transaction.
     package var end: Duration { moments.last?.time ?? .zero }
 
     /// The first response; otherwise the response of a redirect.

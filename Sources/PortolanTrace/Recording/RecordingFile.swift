@@ -24,7 +24,7 @@ package struct RecordingFile: Sendable {
     /// - Parameters:
     ///   - entries: the entries to write.
     ///   - written: returns the JSON of an entry.
-    ///   - withoutBodies: returns the JSON of an entry without its bodies.
+    ///   - withoutBodies: returns the JSON of an entry without its bodies; `nil` to leave out the entry.
     ///   - document: makes the document around the entries.
     ///   - limit: the largest size of the file in bytes.
     package init<Entry>(
@@ -49,8 +49,8 @@ package struct RecordingFile: Sendable {
 }
 
 extension Recording {
-    /// Makes the file, and counts what does not fit. If the recording already contains an entry for a request, no entry
-    /// without body is added.
+    /// Makes the file, and counts what does not fit. If the file that was read has an entry for the same request, a new
+    /// entry is not added without its bodies.
     package func file(as form: Form, keepingSecrets: Bool = false, limit: Int = largestFile) -> RecordingFile {
         let isSameForm = form == self.form
         let redaction = Redaction(keepsSecrets: keepingSecrets)

@@ -59,17 +59,17 @@ struct ReplayIndex {
         return transactions[index]
     }
 
-    /// Whether the request is already recorded as failing.
+    /// Whether the transaction failed, and a failure is recorded for the same request.
     func hasFailure(like transaction: Transaction) -> Bool {
         transaction.failure != nil && matches(of: transaction).contains { $0.failure != nil }
     }
 
-    /// Whether the request has a complete response.
+    /// Whether a complete response is recorded for the same request.
     func hasResponse(like transaction: Transaction) -> Bool {
         matches(of: transaction).contains { $0.incompleteness == nil && $0.failure == nil }
     }
 
-    /// Whether anything is recorded for the request.
+    /// Whether anything is recorded for the same request.
     func hasAny(like transaction: Transaction) -> Bool { !matches(of: transaction).isEmpty }
 
     /// Returns the recorded transactions with the same request.

@@ -64,7 +64,7 @@ struct CodedText {
         }
     }
 
-    /// Decodes the byte at `index`. `next` is the index of the next one.
+    /// Decodes the byte whose encoding starts at `index`. `next` is the index after that encoding.
     private static func step(_ source: [UInt8], _ index: Int, _ coding: Coding) -> (byte: UInt8, next: Int) {
         let byte = source[index]
         switch (coding, byte) {

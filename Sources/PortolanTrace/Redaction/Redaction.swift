@@ -103,6 +103,7 @@ package struct Redaction: Sendable {
     /// - Parameters:
     ///   - head: returns the response, if the element is one.
     ///   - bytes: returns the piece of body, if the element is one.
+    ///   - replace: sets the piece of body of an element.
     package func maskBodies<Element>(
         in elements: inout [Element], head: (Element) -> Response?, bytes: (Element) -> [UInt8]?, replace: (inout Element, [UInt8]) -> Void
     ) {

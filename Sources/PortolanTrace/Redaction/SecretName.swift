@@ -80,7 +80,7 @@ enum SecretName {
         return kind
     }
 
-    /// Whether to hide a value. The value of a plural that is on or off is not hidden.
+    /// Whether to hide a value. For a plural, a value such as `on` or `false` is not hidden.
     static func hides(_ value: some Collection<UInt8>, named kind: Kind) -> Bool {
         guard kind == .plural, value.count <= 5 else { return kind != .none }
         return !["on", "off", "true", "false", "yes", "no"].contains(String(decoding: value, as: UTF8.self).lowercased())
@@ -105,7 +105,7 @@ enum SecretName {
 
     // MARK: Words
 
-    /// Whether a name can be the name of a secret. A quick check, because most names are not. Every name of a secret
+    /// Whether a name can be the name of a secret: a quick check that excludes most other names. Every name of a secret
     /// contains `pw`, or one of the sequences below.
     static func mayBeSecret(_ name: some Collection<UInt8>) -> Bool {
         var lastThreeBytes: UInt32 = 0
@@ -192,7 +192,8 @@ enum SecretName {
 }
 
 extension String {
-    /// Whether the word starts with `X-Auth`, without its separator.
+    /// Whether the word starts with `xauth`, which is `X-Auth` without its separator. Words such as `xauthor` do not
+    /// count.
     fileprivate var isAuthorizationField: Bool { hasPrefix("xauth") && !hasPrefix("xauthor") }
 }
 

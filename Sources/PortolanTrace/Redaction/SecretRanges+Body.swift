@@ -6,8 +6,8 @@ extension SecretRanges {
     /// How many levels of nested multipart bodies, and of JSON in JSON strings, are searched.
     static let maximumDepth = 4
 
-    /// Finds secrets in URL-encoded forms, multipart forms and JSON. The media type decides how the body is searched,
-    /// or the contents if the type is another one.
+    /// Finds secrets in URL-encoded forms, multipart forms and JSON. The media type and the contents decide how the
+    /// body is searched.
     static func body(_ bytes: [UInt8], type: MIMEType?, depth: Int = 0) -> [SecretRange] {
         let essence = type?.essence ?? ""
         if essence.hasPrefix("multipart/") {

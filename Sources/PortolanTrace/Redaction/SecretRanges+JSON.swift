@@ -3,9 +3,9 @@
 /// The result of a search in text that can be JSON.
 struct JSONScan {
     var ranges: [SecretRange] = []
-    /// Whether the text contains nothing that is not allowed in JSON.
+    /// Whether the text contains only what JSON allows.
     var isJSON = true
-    /// The end of the first value.
+    /// The index after the searched value or text.
     var end: Int
 }
 

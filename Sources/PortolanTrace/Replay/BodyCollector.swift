@@ -3,12 +3,12 @@
 package import PortolanCore
 import Synchronization
 
-/// Reads the body of a request if it can be read again. Does not block a thread.
+/// Reads the body of a request if it can be read again. ``collect(_:then:)`` does not block a thread.
 package final class BodyCollector: Sendable {
     fileprivate struct State {
         /// All bytes, until there are more than ``Transaction/maximumBodySize``.
         var bytes: [UInt8] = []
-        /// The hasher of all bytes, after there are more.
+        /// The hasher of all bytes; `nil` while ``bytes`` has them.
         var hasher: SHA256?
         var count: Int64 = 0
         var answer: (@Sendable (SentBody) -> Void)?

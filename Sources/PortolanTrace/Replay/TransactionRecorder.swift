@@ -23,7 +23,7 @@ final class TransactionRecord: Sendable {
         state = Mutex(State(transaction: transaction))
     }
 
-    /// The recorded transaction; `nil` if the load was stopped, because its further events are unknown.
+    /// The recorded transaction; `nil` while the load runs, and if the load was stopped before its end.
     var transaction: Transaction? {
         state.withLock { state in
             var transaction = state.transaction
