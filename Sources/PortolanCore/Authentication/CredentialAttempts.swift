@@ -23,7 +23,7 @@ struct CredentialAttempts {
 
     /// The attempts without a result. At most one for each peer, which is a server or a proxy.
     private var undecidedAttempts: [Attempt] = []
-    private var refused: [Attempt] = []
+    private var refusedAttempts: [Attempt] = []
     /// The spaces in which the load has authenticated with a credential that is not stored; `nil` until it sends one.
     private(set) var authenticatedSpaces: AuthenticatedSpaces?
     /// Used only if the loader has a netrc file.
@@ -51,7 +51,7 @@ struct CredentialAttempts {
         // say that the password is wrong.
         let challengedAttempts = undecidedAttempts.filter { $0.space.isSamePeer(as: space) } + preemptiveAttempts
         undecidedAttempts.removeAll { $0.space.isSamePeer(as: space) }
-        refused += challengedAttempts
+        refusedAttempts += challengedAttempts
         let newlyRefused = challengedAttempts.filter { $0.space == space }
         var accepted: [Attempt] = []
         if !space.isProxy {
@@ -71,7 +71,7 @@ struct CredentialAttempts {
 
     func wasRefused(_ credential: Credential, for space: ProtectionSpace) -> Bool {
         let attempt = Attempt(credential, for: space)
-        return refused.contains { $0.matches(attempt) }
+        return refusedAttempts.contains { $0.matches(attempt) }
     }
 
     /// Handles a response that is delivered, or that redirects.

@@ -24,7 +24,7 @@ struct CredentialTable {
                 .max { ($0.value.defaultTime, $0.key.text) < ($1.value.defaultTime, $1.key.text) }?.key
         }
 
-        /// Later than each time in the space, also if the clock was set back.
+        /// In microseconds since 1970. Later than each time in the space, even if the clock was set back.
         var nextDefaultTime: Int64 {
             let latest = entries.values.lazy.map(\.defaultTime).max() ?? 0
             return max(Int64(Date().timeIntervalSince1970 * 1e6), min(latest, .max - 1) + 1)
@@ -158,14 +158,14 @@ package struct StoredCredential: Sendable {
 }
 
 extension ProtectionSpace {
-    /// The space in the normalized form that a storage uses as a key: protocol, scheme and host in lower case, and with
-    /// the port.
+    /// The space in the normalized form that a storage uses as a key: protocol, scheme and host in lower case, and the
+    /// default port if the space has no port.
     package var canonical: ProtectionSpace {
         var space = self
         space.protocolName = protocolName.lowercased()
         space.host = host.lowercased()
         if case .password(let scheme) = kind { space.kind = .password(scheme: scheme.lowercased()) }
-        // `try?` because a protocol or a host that makes no URL has no default port.
+        // `try?` because a protocol whose name is not a URL scheme has no default port.
         if port == nil { space.port = (try? URLRecord(parsing: "\(space.protocolName)://h/"))?.defaultPort }
         return space
     }

@@ -36,7 +36,7 @@ public struct NetrcFile: Sendable {
 
     /// Reads the user's file: the one that the environment variable `NETRC` names, otherwise `~/.netrc`.
     ///
-    /// - Returns: `nil` if `~/.netrc` does not exist.
+    /// - Returns: `nil` if `~/.netrc` does not exist, or if `HOME` is not set.
     /// - Throws: ``init(contentsOf:)``'s errors; `LoadError.Code.accessDenied` if `~/.netrc` has a password, and
     ///   another user owns the file, or may read or change it, as in ftp(1) and Python's netrc module.
     public static func ofUser() throws(LoadError) -> NetrcFile? {

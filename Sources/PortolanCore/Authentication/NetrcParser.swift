@@ -18,7 +18,8 @@ struct NetrcParser {
         let machine: String?
         var user: String?
         var password: SecretText?
-        /// The only port to which the entry applies; `nil` for all ports. No port of a URL is -1.
+        /// The only port to which the entry applies; `nil` for all ports; -1 for the name of a service, which matches
+        /// no port of a URL.
         var port: Int?
     }
 
@@ -51,7 +52,7 @@ struct NetrcParser {
             setInLastEntry { $0.password = password }
         case "account": _ = try value()
         case "port":
-            // The name of a service, such as imaps, is no port of a URL.
+            // The name of a service, such as imaps, is not the port of a URL.
             let port = Int(try value()) ?? -1
             if let last = entries.indices.last { entries[last].port = port }
         case "macdef": skipMacro()

@@ -5,19 +5,20 @@ import Synchronization
 /// The changes of a storage in memory that a store on disk has not written yet: the last change of each key.
 ///
 /// The storage records its changes while it holds its lock, so that their order is kept, and calls ``notify()`` after
-/// it has released the lock. Neither blocks. Any thread.
+/// it has released the lock. Neither call blocks. Any thread.
 package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     package enum Change: Sendable {
         case set(Value)
         case removed
-        /// The value was removed because of its content. If another process has stored another content in the meantime,
-        /// that one stays.
+        /// The value was removed because of its content. If another process has stored other content in the meantime,
+        /// that content stays.
         case removedIfUnchanged(Value)
 
-        /// The change that has the effect of an earlier one of the same key, which is not written either, and this one.
+        /// Returns one change with the effect of `earlier` and then this change. The store has written neither.
         fileprivate func following(_ earlier: Change?) -> Change {
             switch (self, earlier) {
-            // The store does not have the removed value yet, and loses the one that the earlier change would replace.
+            // The store does not contain the removed value yet. The value that it contains is outdated, and is removed,
+            // too.
             case (.removedIfUnchanged, .set), (.removedIfUnchanged, .removed): .removed
             default: self
             }
@@ -28,7 +29,7 @@ package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendab
         /// The changes, with numbers in the order in which they were made.
         var changes: [Key: (number: Int64, change: Change)] = [:]
         var (firstNumber, lastNumber): (Int64, Int64) = (0, 0)
-        /// Whether the store does not know yet that there are changes.
+        /// Whether the store must still be notified of the changes.
         var needsNotification = false
     }
 

@@ -3,7 +3,7 @@
 import Synchronization
 
 /// The fast path for data, which is the most frequent event. While a body arrives and no flag is set,
-/// ``EventStateMachine`` makes the same decision for each piece, so one compare-and-exchange replaces it.
+/// ``EventStateMachine`` makes the same decision for each piece, so one compare-and-exchange replaces the decision.
 extension EventStateMachine {
     /// A response has arrived, and no flag is set.
     static var receivingWithoutFlags: EventStateMachine { EventStateMachine(phase: .receiving) }

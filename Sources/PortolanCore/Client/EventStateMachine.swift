@@ -15,7 +15,7 @@ struct EventStateMachine: Equatable, Sendable {
         case decidingRedirect
         /// The client declined a redirect. Its response and body must follow.
         case redirectDeclined
-        /// The stored response is still valid. Only the finish can follow.
+        /// The stored response is still valid. No response, data or trailers can follow.
         case cacheConfirmed
         case receiving
         /// The trailers have arrived.
@@ -52,8 +52,8 @@ struct EventStateMachine: Equatable, Sendable {
 
         /// The redirect was declined during its delivery.
         static let declinedDuringDelivery = Self(rawValue: 1 << 9)
-        /// A nested load waits for the delegate, which this load's data can retain. The delivering thread releases the
-        /// delegate after the delivery.
+        /// A nested load waits for the delegate, which this load's data can retain (``DelegateSerializer``). The
+        /// delivering thread releases the delegate after the delivery.
         static let delegateReleaseIsPending = Self(rawValue: 1 << 10)
 
         static let pauseReasons: Self = [.pausedByReader, .pausedBySuspension]
@@ -81,7 +81,7 @@ struct EventStateMachine: Equatable, Sendable {
 
     enum Verdict: Equatable {
         case deliver
-        /// The load was stopped. The event is dropped silently.
+        /// The event is dropped silently: the load was stopped, or another event is being delivered.
         case drop
         /// The load must fail with a violation of this rule.
         case violation(ContractRule)

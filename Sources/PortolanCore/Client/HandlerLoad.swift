@@ -7,8 +7,8 @@ import Synchronization
 /// ``EventStateMachine``, and forwards only allowed events to the next client.
 ///
 /// A task has one handler load for each request: if a redirect is followed, the handler load ends, and the task makes a
-/// handler load for the next request. If a handler passes its request on to the next handler, the load of that handler
-/// has another handler load.
+/// handler load for the next request. If a handler passes its request on to the next handler, the next handler's load
+/// has a separate handler load.
 package final class HandlerLoad: ProtocolClient {
     private let machine: Atomic<EventStateMachine>
     private let rules: EventStateMachine.Rules
@@ -243,7 +243,7 @@ package protocol HandlerLoadObserver: Sendable {
     func handlerLoadEnded()
     /// A nested load requested the delegate during a delivery, which has ended (``LoadTask``).
     func handlerLoadMustReleaseDelegate()
-    /// The client returned `.pause` for a response or for data.
+    /// The load pauses after a response or data: the client returned `.pause`, or the task is suspended.
     func handlerLoadPaused()
     /// See ``QueueingClient``.
     func handlerLoadEnteredQueue(_ wait: QueueWait, _ handlerLoad: ObjectIdentifier)

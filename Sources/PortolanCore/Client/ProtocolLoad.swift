@@ -2,8 +2,8 @@
 
 /// One load in progress, made by a handler.
 ///
-/// All three calls can come on any thread, also while the load is calling its client. A load that needs them one at a
-/// time uses ``SerialCalls``.
+/// All three calls can come on any thread, even while the load is calling its client. A load that needs serial calls
+/// uses ``SerialCalls``.
 public protocol ProtocolLoad: AnyObject, Sendable {
     /// Begins the load. Called at most once. Only a stop can come before it. The load may send events during this call,
     /// including its end.
@@ -34,7 +34,8 @@ extension ProtocolLoad {
 /// A load whose work the waiting thread can do, so that no other thread has to wake up.
 public protocol WaitableLoad: ProtocolLoad {
     /// Does what ``ProtocolLoad/startLoading()`` does, on the thread that will wait for the load. Unless the load ends
-    /// during this call, that thread calls ``drive(for:)`` next. It can also call it after a plain `startLoading()`.
+    /// during this call, that thread calls ``drive(for:)`` next. The thread can also call ``drive(for:)`` after a plain
+    /// `startLoading()`.
     func startAwaitedLoading()
 
     /// Does the load's work on the calling thread, which is the waiter's thread, and sleeps while there is no work.
@@ -73,7 +74,7 @@ package struct QueueWait: Sendable {
         /// What the load waits for and how to change that, as a clause for a message.
         package let reason: String
         package let remedy: LoadError.Remedy
-        /// The error that fails the load when its time limit expires.
+        /// The error that fails the load when the limit of the wait expires.
         package let error: LoadError
 
         /// - Parameter reason: the reason without the remedy.

@@ -25,8 +25,8 @@ public final class ScriptedLoad: ProtocolLoad {
     private struct State {
         /// The index of the next event.
         var nextIndex = 0
-        /// The clock's time at the start of the load.
-        var start: Duration?
+        /// The clock's time at the start of the load; `nil` if the events have no times.
+        var startTime: Duration?
         /// Set while the next event waits for its time.
         var timer: ScheduledTimer?
     }
@@ -77,7 +77,7 @@ public final class ScriptedLoad: ProtocolLoad {
     public var stopsAsynchronously: Bool { true }
 
     public func startLoading() {
-        if times != nil { state.withLock { $0.start = clock.now } }
+        if times != nil { state.withLock { $0.startTime = clock.now } }
         calls.submit(.start) { _ in play() }
     }
 
@@ -108,7 +108,7 @@ public final class ScriptedLoad: ProtocolLoad {
             // The pending timer will resume the load.
             guard state.nextIndex < events.count, state.timer?.isPending != true else { return .none }
             state.timer = nil
-            if let start = state.start, let time = times?[state.nextIndex], start + time > clock.now {
+            if let start = state.startTime, let time = times?[state.nextIndex], start + time > clock.now {
                 let timer = ScheduledTimer { [self] in calls.submit(.resume) { _ in play() } }
                 state.timer = timer
                 return .wait(timer, until: start + time)

@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// Serializes the calls to one load. A call that arrives during another call is queued, and the thread of that call
-/// performs it.
+/// Serializes the calls to one load. A call that arrives during another call is queued, and is performed by the thread
+/// of the other call.
 ///
-/// A load that passes each call to ``submit(_:perform:)`` needs no lock for its state. A resume is performed after the
-/// call that was paused has returned.
+/// A load that passes each call to ``submit(_:perform:)`` needs no lock for its state. A resume that arrives during a
+/// call is performed after that call has returned.
 public struct SerialCalls: ~Copyable, Sendable {
     /// The calls that a load can receive. Of several queued calls, the one with the lowest value is performed first. A
     /// call that is already queued is not queued again.

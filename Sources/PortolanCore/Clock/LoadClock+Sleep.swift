@@ -3,7 +3,7 @@
 import Synchronization
 
 extension LoadClock {
-    /// Suspends the task. It occupies no thread.
+    /// Suspends the calling task, which then occupies no thread.
     ///
     /// - Throws: `LoadError.Code.cancelled` if the task is cancelled.
     package func sleep(for duration: Duration) async throws(LoadError) {

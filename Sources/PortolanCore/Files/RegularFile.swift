@@ -15,7 +15,7 @@ package struct RegularFile: ~Copyable, Sendable {
     /// The size in bytes when the file was opened; `nil` if the size is unknown, because the kernel generates the
     /// contents during the read (`proc(5)`, `sysfs(5)`).
     package let size: Int64?
-    /// The time of the last change, in seconds since 1970.
+    /// The time of the last modification, in seconds since 1970.
     package let modificationTime: Int64
     /// The user ID of the owner.
     let owner: uid_t

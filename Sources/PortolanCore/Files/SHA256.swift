@@ -15,7 +15,7 @@ package struct SHA256: Sendable {
 
     /// The last bytes, which do not fill a block yet.
     private var pending: [UInt8] = []
-    private var count: UInt64 = 0
+    private var byteCount: UInt64 = 0
 
     package init() {}
 
@@ -31,7 +31,7 @@ package struct SHA256: Sendable {
     }
 
     package mutating func update(_ bytes: [UInt8]) {
-        count &+= UInt64(bytes.count)
+        byteCount &+= UInt64(bytes.count)
         let input = pending.isEmpty ? bytes : pending + bytes
         let end = input.count & ~63
         for start in stride(from: 0, to: end, by: 64) { processBlock(input, at: start) }
@@ -40,7 +40,7 @@ package struct SHA256: Sendable {
 
     package consuming func finalize() -> SHA256Digest {
         // The padding: a one bit, zeros, and the length in bits (section 5.1.1).
-        let bits = count &* 8
+        let bits = byteCount &* 8
         let zeros = (pending.count < 56 ? 55 : 119) - pending.count
         update([0x80] + [UInt8](repeating: 0, count: zeros) + (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * UInt64($0))) })
         return SHA256Digest([state.0, state.1, state.2, state.3, state.4, state.5, state.6, state.7])

@@ -99,7 +99,7 @@ final class InterceptedLoad: ProtocolLoad {
         if finish(.failed(error)) { client.didFail(with: error) }
     }
 
-    /// - Returns: the state before.
+    /// - Returns: the previous state.
     private func markOver() -> State {
         state.withLock { state in
             defer { state = .over }

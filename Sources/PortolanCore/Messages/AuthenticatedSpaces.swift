@@ -11,7 +11,7 @@ package final class AuthenticatedSpaces: Sendable {
         package let space: ProtectionSpace
         /// The credential that the server has accepted.
         package let credential: Credential
-        /// The state of the handler that it needs to send the credential again.
+        /// What the handler needs to send the credential again.
         package let state: any AnyObject & Sendable
         /// A URL of the server.
         fileprivate let server: URLRecord
@@ -57,7 +57,8 @@ package final class AuthenticatedSpaces: Sendable {
         package let entry: Entry
     }
 
-    /// Passes a collection of spaces to the handler that sent a challenge. The answer to the challenge sets it.
+    /// Passes a collection of spaces to the handler that sent a challenge. The content is set before the challenge is
+    /// answered.
     package final class Slot: Sendable {
         private let spaces = Mutex<AuthenticatedSpaces?>(nil)
 
@@ -116,7 +117,7 @@ package final class AuthenticatedSpaces: Sendable {
     /// Removes the space with this state, because the server has refused its credential.
     package func remove(_ state: AnyObject) { change { $0.removeAll { $0.state === state } } }
 
-    /// Replaces the state of a space, if it is still there.
+    /// Replaces the state of a space, if the collection still contains the space.
     package func replace(_ old: AnyObject, by new: any AnyObject & Sendable) {
         change { entries in
             guard let index = entries.firstIndex(where: { $0.state === old }) else { return }

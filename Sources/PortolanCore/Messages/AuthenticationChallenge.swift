@@ -71,7 +71,7 @@ public enum ChallengeAnswer: Sendable {
 
 /// Where a credential is valid.
 ///
-/// Two spaces are equal if their texts have the same octets. Other forms of the same Unicode text are another realm.
+/// Two spaces are equal if their texts have the same octets. Two Unicode forms of the same text are different realms.
 public struct ProtectionSpace: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
         /// A user name and a password. The scheme is `basic`, `digest` and so on; empty if the protocol has only one.
@@ -186,7 +186,7 @@ extension Credential {
 }
 
 extension Credential: CustomStringConvertible, CustomReflectable {
-    /// Shows the user's name, and no secret.
+    /// Has no children, so that `dump(_:)` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 
     /// Never shows a secret.

@@ -75,8 +75,8 @@ package protocol FileBackedReader: BodyReader {
     /// Sends the next bytes with `send`, instead of ``BodyReader/read(into:whenReady:)``.
     ///
     /// - Parameter send: receives the file's descriptor, the offset of the bytes, and their maximum number.
-    /// - Returns: the result of `send`; ``FileSendResult/unable`` also if there is nothing to send. The next read
-    ///   returns the reason.
+    /// - Returns: the result of `send`, or ``FileSendResult/unable`` if there is nothing to send. The next read returns
+    ///   the reason.
     func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileSendResult) -> FileSendResult
 }
 

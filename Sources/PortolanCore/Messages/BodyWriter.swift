@@ -21,7 +21,7 @@ public final class BodyWriter: Sendable {
         var writers: [ObjectIdentifier: CheckedContinuation<Void, Never>] = [:]
         var yieldCounter = YieldCounter()
 
-        var count: Int { buffer.count - firstUnreadIndex }
+        var unreadByteCount: Int { buffer.count - firstUnreadIndex }
         var acceptsBytes: Bool { !isClosed && end == nil }
 
         mutating func removeWriters() -> [CheckedContinuation<Void, Never>] {
@@ -58,14 +58,15 @@ public final class BodyWriter: Sendable {
     /// Appends bytes to the body. While the buffer is full, waits until bytes are sent. A writer that never has to wait
     /// yields to other tasks after every 16 pieces (`Task.yield()`).
     ///
-    /// - Throws: ``LoadError/Code/cancelled`` if the load has ended, or if the body was finished before.
+    /// - Throws: ``LoadError/Code/cancelled`` if the load has ended, the body was finished before, or the calling task
+    ///   was cancelled.
     public func write(_ bytes: [UInt8]) async throws(LoadError) {
         if state.withLock({ $0.yieldCounter.countStep() }) { await Task.yield() }
         let call = WriteCall()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let waits = state.withLock { state in
-                    guard state.count >= capacity, state.acceptsBytes, !Task.isCancelled else { return false }
+                    guard state.unreadByteCount >= capacity, state.acceptsBytes, !Task.isCancelled else { return false }
                     state.writers[ObjectIdentifier(call)] = continuation
                     state.yieldCounter.reset()
                     return true
@@ -106,7 +107,7 @@ public final class BodyWriter: Sendable {
 
     fileprivate func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         let (bytes, result, writers) = state.withLock { state -> ([UInt8], BodyRead, [CheckedContinuation<Void, Never>]) in
-            let count = min(state.count, buffer.freeCapacity)
+            let count = min(state.unreadByteCount, buffer.freeCapacity)
             guard count > 0 else {
                 switch state.end {
                 case .success: return ([], .end, [])
@@ -122,7 +123,7 @@ public final class BodyWriter: Sendable {
                 state.buffer.removeFirst(state.firstUnreadIndex)
                 state.firstUnreadIndex = 0
             }
-            guard state.count < capacity else { return (bytes, .bytes, []) }
+            guard state.unreadByteCount < capacity else { return (bytes, .bytes, []) }
             return (bytes, .bytes, state.removeWriters())
         }
         unsafe bytes.withUnsafeBytes { unsafe buffer.append(contentsOf: $0) }

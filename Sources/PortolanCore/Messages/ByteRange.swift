@@ -40,7 +40,7 @@ package enum ByteRange: Hashable, Sendable {
         return ranges.isEmpty ? nil : ranges
     }
 
-    /// No representation is larger than `Int64`, so a larger number counts as the largest.
+    /// No representation is larger than `Int64`, so a larger number counts as `Int64.max`.
     private init?(_ member: Span<UInt8>) {
         guard let dash = member.firstIndex(of: UInt8(ascii: "-")) else { return nil }
         let (head, tail) = (member.extracting(0..<dash), member.extracting(dash + 1..<member.count))

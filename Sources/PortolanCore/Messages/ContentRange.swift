@@ -6,7 +6,7 @@ package import HTTPTypes
 ///
 /// RFC 9110 §14.4
 package struct ContentRange: Hashable, Sendable {
-    /// The bytes, never none; `nil` if the response rejects the request's range, as in `bytes */200`.
+    /// The bytes, at least one; `nil` if the response rejects the request's range, as in `bytes */200`.
     package let bytes: Range<Int64>?
     /// The size of the complete representation; `nil` if the server does not know it.
     package let size: Int64?

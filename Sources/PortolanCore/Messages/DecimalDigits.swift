@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers as HTTP fields have them: at least one decimal digit, without sign, blanks and other octets.
+/// Numbers as HTTP fields have them: at least one decimal digit, without a sign, blanks or other octets.
 ///
 /// RFC 9110 §5.6.1 (`1*DIGIT`); RFC 9111 §1.2.2 (`delta-seconds`)
 package enum DecimalDigits {
-    /// - Returns: `nil` if the octets are no number, or if it is larger than `Int64.max`.
+    /// - Returns: `nil` if the octets are not a number, or if the number is larger than `Int64.max`.
     package static func number(_ octets: Span<UInt8>) -> Int64? {
         guard let (number, isTooLarge) = parse(octets), !isTooLarge else { return nil }
         return number
     }
 
-    /// - Parameter largest: counts instead of any larger number.
-    /// - Returns: `nil` if the octets are no number.
+    /// - Parameter largest: the result for any larger number.
+    /// - Returns: `nil` if the octets are not a number.
     package static func number(_ octets: Span<UInt8>, upTo largest: Int64) -> Int64? {
         parse(octets).map { min($0.number, largest) }
     }

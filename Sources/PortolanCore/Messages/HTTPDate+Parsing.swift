@@ -37,7 +37,7 @@ extension HTTPDate {
         return secondsSince1970(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
     }
 
-    /// The index of the name of three letters at a position.
+    /// Returns the index of the three-letter name at a position; `nil` for any other text.
     private static func index(in names: [String], at position: Int, _ octets: Span<UInt8>) -> Int? {
         names.firstIndex { name in
             let letters = name.utf8

@@ -15,7 +15,7 @@ package struct OctetText: Hashable, Sendable {
 
     package func hash(into hasher: inout Hasher) {
         for octet in text.utf8 { hasher.combine(octet) }
-        // No UTF-8 has this octet, so the texts of a value can't be moved between its members.
+        // A terminator that UTF-8 never contains, so that the members "ab", "c" and "a", "bc" give different hashes.
         hasher.combine(0xFF as UInt8)
     }
 }

@@ -66,7 +66,7 @@ struct RedirectReferrer: Sendable {
     ///
     /// Fetch Standard, "HTTP-redirect fetch"; Referrer Policy §8.2
     static func afterRedirect(
-        _ old: RedirectReferrer?, value: String?, response: Response?, from current: URLRecord, to target: URLRecord
+        _ old: RedirectReferrer?, value: String?, response: Response?, from currentURL: URLRecord, to target: URLRecord
     ) -> RedirectReferrer? {
         // If the value differs, the delegate has set it in the meantime.
         guard var referrer = old.flatMap({ $0.current == value ? $0 : nil }) ?? value.map({ RedirectReferrer(source: $0, current: $0) })
@@ -76,7 +76,7 @@ struct RedirectReferrer: Sendable {
         if let source = try? URLRecord(parsing: referrer.source) {
             referrer.current = referrer.policy.referrer(from: source, to: target)
         } else {
-            referrer.current = referrer.policy != .noReferrer && target.hasSameOrigin(as: current) ? referrer.source : nil
+            referrer.current = referrer.policy != .noReferrer && target.hasSameOrigin(as: currentURL) ? referrer.source : nil
         }
         return referrer
     }
@@ -86,7 +86,8 @@ struct RedirectReferrer: Sendable {
 }
 
 extension URLRecord {
-    /// The URL without user information and fragment; `nil` for a URL of a scheme that is never a referrer.
+    /// The URL without user information and fragment, or only its origin. `nil` for a URL without a host, or of a
+    /// scheme that is never a referrer.
     ///
     /// Referrer Policy §8.4, "strip url for use as a referrer"
     fileprivate func strippedForReferrer(toOrigin isOriginOnly: Bool) -> String? {
@@ -103,7 +104,7 @@ extension URLRecord {
         default: break
         }
         guard let host else { return false }
-        // Hosts of URLs that begin with digits and have no letters are addresses (WHATWG URL §3.5).
+        // A host that consists of digits and dots is an IPv4 address (WHATWG URL §3.5).
         let isLoopbackAddress = host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || $0 &- 0x30 < 10 }
         return host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]" || isLoopbackAddress
     }

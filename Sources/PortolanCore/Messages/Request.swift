@@ -85,8 +85,8 @@ public struct Request: Sendable {
         set { ownParts.redirectReferrer = newValue }
     }
 
-    /// A credential that the server has accepted for URLs like this URL, and that is sent without a challenge. Set by
-    /// the loader for one handler load.
+    /// The protection space that contains the URL. Its credential is sent without a challenge. Set by the loader for
+    /// one handler load; `nil` if no credential is known.
     package var authenticatedSpace: AuthenticatedSpaces.Match? {
         get { parts.authenticatedSpace }
         set { ownParts.authenticatedSpace = newValue }
@@ -190,7 +190,7 @@ extension Request: CustomStringConvertible, CustomReflectable {
     /// The method and the URL without its user information. Fields can contain secrets and are left out.
     public var description: String { "\(method.rawValue) \(url)" }
 
-    /// Shows the names of the fields, and no value.
+    /// Shows the names of the fields, and none of their values.
     public var customMirror: Mirror {
         Mirror(self, children: ["method": method.rawValue, "url": url.description, "fields": fields.map(\.name.rawName)])
     }

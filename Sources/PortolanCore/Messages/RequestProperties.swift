@@ -9,8 +9,8 @@ public enum PropertyValue: Hashable, Sendable {
     case boolean(Bool)
 }
 
-/// Values that a request carries for one protocol, under names in reverse DNS notation. Handlers that do not know a
-/// name forward it.
+/// Values that a request carries for one protocol, under names in reverse DNS notation. A request that a handler makes
+/// from its own request keeps the properties that the handler does not know (PROP-01).
 ///
 ///     request.properties["org.example.ftp.transfer-mode"] = .text("ascii")
 public struct RequestProperties: Hashable, Sendable {

@@ -3,15 +3,15 @@
 package import HTTPTypes
 
 extension Request {
-    /// The fields that describe the body, and `Expect`, which needs one. They are removed with the body.
+    /// The fields that describe the body, and `Expect`, which needs a body. They are removed with the body.
     ///
     /// Fetch Standard, "request-body-header name"; RFC 9110 §10.1.1, §15.4; RFC 9530
     package static let bodyFields: [HTTPField.Name] =
         [.contentEncoding, .contentLanguage, .contentLocation, .contentType, .contentLength, .lastModified, .expect]
         + ["Digest", "Content-Digest", "Repr-Digest"].compactMap { HTTPField.Name($0) }
 
-    /// Returns the request to which a response redirects; `nil` if the response is no redirect, or if its target is not
-    /// a URL.
+    /// Returns the request to which a response redirects; `nil` if the response is not a redirect, or if its target is
+    /// not a URL.
     ///
     /// RFC 9110 §15.4
     package func redirected(by response: Response) -> Request? {

@@ -12,7 +12,7 @@ package protocol CacheHandler: ProtocolHandler {
     func makeFillClient(for request: Request, next: any ProtocolClient) -> (any CacheFillClient)?
 }
 
-/// A client that stores the response to a request which the cache can't answer, and forwards it.
+/// A client that stores the response to a request that the cache can't answer, and forwards all events.
 package protocol CacheFillClient: ProtocolClient {
     /// Called before the load is made.
     ///

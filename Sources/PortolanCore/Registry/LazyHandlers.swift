@@ -40,7 +40,8 @@ package final class LazyHandlers: Sendable {
         self.registry = Mutex(Weak(registry: registry))
     }
 
-    /// Makes the handlers, replaces this entry by them, and then calls `completion` on another thread.
+    /// Makes the handlers, replaces this entry by them, and then calls `completion` on another thread. If no thread is
+    /// available, calls `completion` with the error on this thread.
     package func resolve(then completion: @escaping @Sendable (Outcome) -> Void) {
         let isFirst = waiters.withLock { waiters in
             defer { waiters = (waiters ?? []) + [completion] }
@@ -48,7 +49,8 @@ package final class LazyHandlers: Sendable {
         }
         guard isFirst else { return }
         do throws(LoadError) {
-            // Not subject to the thread limit, because the loads on the limited threads can wait for these handlers.
+            // `isNested`, so that the thread limit does not apply: the loads on the limited threads can wait for these
+            // handlers.
             try LoadThreadPool.shared.run(isNested: true) { [self] in finish(make()) }
         } catch {
             finish(.failure(error))

@@ -12,7 +12,7 @@ public final class ProtocolRegistry: Sendable {
         /// Oldest first.
         var entries: [RegistryIndex.Entry] = []
         var nextNumber: RegistrationNumber = 0
-        /// `nil` after a change. The next look-up makes it, so that many registrations do not each make an index.
+        /// `nil` after a change. The next look-up makes the index, so that many registrations do not each make one.
         var index: RegistryIndex?
 
         mutating func makeRegistrationNumber() -> RegistrationNumber {

@@ -8,10 +8,10 @@ package final class RegisteredHandler: Sendable {
     let registration: RegistrationNumber
     /// Whether the handler is an ``UpgradeHandler``, which is in no registry and only redirects to a secure URL.
     let upgradesToHTTPS: Bool
-    /// The handler of the cache that is in front of another one (``LoadCache``); `nil` for other handlers. It is in no
-    /// registry, and the policies change the request of the next handler.
+    /// The handler of the cache that is in front of another handler (``LoadCache``); `nil` for other handlers. It is in
+    /// no registry, and the policies change the request of the next handler.
     let cacheHandler: (any CacheHandler)?
-    /// The handler behind the one of the cache.
+    /// The handler behind the handler of the cache; `nil` for other handlers.
     let next: RegisteredHandler?
 
     /// Twice the number of running loads. After the handler was retired, one more.

@@ -7,6 +7,7 @@ public enum SchemeSet: Hashable, Sendable {
     /// Requests of these schemes, in any letter case.
     case only([String])
 
+    /// - Parameter scheme: in lower case, as in a parsed URL.
     public func contains(_ scheme: some StringProtocol) -> Bool {
         switch self {
         case .any: true

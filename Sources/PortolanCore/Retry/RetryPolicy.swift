@@ -7,12 +7,12 @@ package import HTTPTypes
 ///     var configuration = Loader.Configuration.default
 ///     configuration.retries = RetryPolicy(limit: 3)        // waits of up to 1, 2 and 4 seconds
 ///
-/// The caller and its delegate do not see the failed attempts. The delegate sees the steps, challenges and sent bytes
-/// of each attempt, and ``LoadMetrics/timings`` has each attempt as a request. An attempt continues where redirects
-/// have led.
+/// The caller and its delegate do not receive the errors of failed attempts. The delegate receives the steps,
+/// challenges and sent bytes of each attempt, and ``LoadMetrics/timings`` has each attempt as a request. A retry starts
+/// at the URL to which redirects have led.
 ///
-/// A load is not tried again after its response was delivered, also if no byte of the body was. It is not tried again
-/// if its body was read and can't be read again, or after ``Timeouts/total``.
+/// A load is not tried again after its response was delivered, even if no byte of the body was. It is not tried again
+/// if the request's body was read and can't be read again, or after ``Timeouts/total``.
 public struct RetryPolicy: Hashable, Sendable {
     /// The maximum number of attempts after the first one; 0 for none.
     public var limit: Int
@@ -27,9 +27,9 @@ public struct RetryPolicy: Hashable, Sendable {
     public var jitter = 0.5
     /// No retry starts later than this after the start of the load; `nil` for no limit.
     public var timeLimit: Duration?
-    /// The codes of the errors after which a load is tried again. Errors of a plugin's own domain are not meant.
+    /// The codes of the errors after which a load is tried again. Codes of a plugin's own domain do not count.
     public var errors: Set<LoadError.Code> = [.timedOut, .nameNotFound, .proxyNotFound, .cannotConnect, .connectionLost, .emptyResponse]
-    /// The codes of the statuses after which a load is tried again.
+    /// The status codes after which a load is tried again.
     public var statuses: Set<Int> = [408, 429, 500, 502, 503, 504]
     /// Whether requests are tried again whose method is not idempotent, such as `POST`. The server can have processed
     /// the first request (RFC 9110 §9.2.2).

@@ -26,7 +26,7 @@ final class ChunkQueue: DelegatingDelegate {
         var reader: (@Sendable (Piece) -> Void)?
     }
 
-    /// A delivery is appended to the last unread chunk if that chunk then has at most this size.
+    /// A delivery is appended to the last unread chunk if that chunk then has at most this many bytes.
     private static let coalescedSize = 16 << 10
 
     let delegate: (any LoadDelegate)?

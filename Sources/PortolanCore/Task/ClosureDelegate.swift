@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A delegate made of closures. Each closure is optional. The closures that decide are asynchronous.
+/// A delegate made of closures. Each closure is optional. The closures that decide are asynchronous, except `onCache`.
 ///
 ///     let delegate = ClosureDelegate(onChallenge: { challenge in
 ///         guard case .password = challenge.protectionSpace.kind, challenge.previousFailureCount == 0 else {
@@ -31,8 +31,8 @@ public final class ClosureDelegate: LoadDelegate {
     ///     again if it can be read twice.
     ///   - onCache: returns what the loader's cache stores of the response; `nil` for nothing. It decides at once.
     ///     Without it, the response is stored unchanged.
-    ///   - onProgress: called after bytes were sent or received, in the order of events. Several pieces can have one
-    ///     call.
+    ///   - onProgress: called after bytes were sent or received, in the order of events. One call can cover several
+    ///     pieces.
     ///   - onEnd: called last, with the error, or `nil` if the load is complete. Then ``LoadTask/metrics`` are
     ///     complete, too.
     public init(

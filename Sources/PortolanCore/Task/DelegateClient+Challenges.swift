@@ -9,13 +9,13 @@ extension DelegateClient {
     func didReceive(_ challenge: AuthenticationChallenge) {
         guard let task else { return challenge.answer(.cancel) }
         if let response = challenge.failureResponse { task.loader.updatePolicies(from: response, of: task) }
-        let replaced = openChallenge.withLock { open in
+        let wasOpen = openChallenge.withLock { open in
             defer { open = OpenChallenge(received: challenge, forwarded: nil) }
             return open != nil
         }
         // If a challenge was open, the load already waits for the caller, and an answer to that challenge has no
         // effect.
-        if !replaced { task.beginWaitForCaller() }
+        if !wasOpen { task.beginWaitForCaller() }
         proposeCredential(for: challenge, of: task)
     }
 
@@ -74,7 +74,7 @@ extension DelegateClient {
 
     /// Answers a challenge, unless it was cancelled or replaced by a later one.
     ///
-    /// - Parameter source: the credential, for the log.
+    /// - Parameter source: a phrase for the credential, for the log.
     private func answer(
         _ challenge: AuthenticationChallenge, _ answer: ChallengeAnswer, of task: LoadTask, from source: @autoclosure () -> String
     ) {
@@ -166,7 +166,7 @@ extension LoadTask {
     fileprivate func problem(with credential: Credential, from source: CredentialSource, for space: ProtectionSpace) -> String? {
         if wasRefused(credential, for: space) { return "the \(space.isProxy ? "proxy" : "server") has refused it before" }
         if let problem = credential.problem(in: space) { return problem }
-        // `try?` because a space that is no origin of a URL, such as one of a plugin, has no redirects over HTTP.
+        // `try?` because a space that is not the origin of a URL, such as a plugin's space, has no redirects over HTTP.
         guard source != .storage,
             let url = try? URLRecord(parsing: "\(space.protocolName)://\(space.host)\(space.port.map { ":\($0)" } ?? "")/")
         else { return nil }

@@ -64,11 +64,11 @@ final class DelegateClient: ProtocolClient {
             task.end(with: error)
             return .stopped
         }
-        if task.retryPolicy != nil, isRetried(after: response, of: task) { return .stopped }
+        if task.retryPolicy != nil, endIfRetried(after: response, of: task) { return .stopped }
         if let limit = task.originalRequest.maximumBodySize, task.originalRequest.method != .head, let length = response.expectedLength,
             length > limit
         {
-            return failOverRequestLimit(task, limit, "has \(length) bytes")
+            return failAboveRequestLimit(task, limit, "has \(length) bytes")
         }
         task.recordActivity { $0.timeToResponse = $0.timeToResponse ?? $1 }
         task.counts.beginBody(expected: response.expectedLength)
@@ -82,8 +82,10 @@ final class DelegateClient: ProtocolClient {
         }
     }
 
-    /// Ends the handler load if its response is not delivered, because another attempt follows.
-    private func isRetried(after response: Response, of task: LoadTask) -> Bool {
+    /// Ends the handler load without delivering its response, if another attempt follows.
+    ///
+    /// - Returns: whether another attempt follows.
+    private func endIfRetried(after response: Response, of task: LoadTask) -> Bool {
         guard !hasDeliveredResponse.load(ordering: .relaxed), let wait = task.retryWait(after: response) else {
             hasDeliveredResponse.store(true, ordering: .relaxed)
             return false
@@ -98,8 +100,8 @@ final class DelegateClient: ProtocolClient {
         guard let task else { return .stopped }
         task.resetIdleTimer()
         let total = task.counts.recordReceived(bytes.byteCount)
-        if let limit = task.bodyLimit, total > limit { return failOverLimit(task, limit) }
-        if let limit = maximumBodySize, total > limit { return failOverRequestLimit(task, limit, "is larger") }
+        if let limit = task.bodyLimit, total > limit { return failAboveMemoryLimit(task, limit) }
+        if let limit = maximumBodySize, total > limit { return failAboveRequestLimit(task, limit, "is larger") }
         switch task.acquireDelegate(for: .data, orQueue: .data([UInt8](copying: bytes))) {
         case .acquired:
             let flow = delegate.loadTask(task, didLoad: bytes)
@@ -110,7 +112,7 @@ final class DelegateClient: ProtocolClient {
         }
     }
 
-    private func failOverLimit(_ task: LoadTask, _ limit: Int64) -> Flow {
+    private func failAboveMemoryLimit(_ task: LoadTask, _ limit: Int64) -> Flow {
         task.end(
             with: LoadError(
                 .limitExceeded,
@@ -119,8 +121,8 @@ final class DelegateClient: ProtocolClient {
         return .stopped
     }
 
-    /// - Parameter finding: the rest of a sentence about the body.
-    private func failOverRequestLimit(_ task: LoadTask, _ limit: Int64, _ finding: String) -> Flow {
+    /// - Parameter finding: the end of a sentence that begins with "the body".
+    private func failAboveRequestLimit(_ task: LoadTask, _ limit: Int64, _ finding: String) -> Flow {
         task.end(
             with: LoadError(
                 .limitExceeded, message: "the body \(finding), and the limit is \(limit) bytes",

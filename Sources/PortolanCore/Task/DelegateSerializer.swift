@@ -12,10 +12,10 @@ import Synchronization
 /// If the delegate has a ``DeliveryQueue``, all its events are queued, and a job on that queue delivers them. The job
 /// releases the delegate when no event is left.
 ///
-/// A series of data events costs less: the first event acquires the delegate and retains it, so that each later event
-/// only reads the flags. Another event of the same load can take over the retained delegate, because a load's own
-/// events never overlap (``EventStateMachine``). Before its first event, a nested load calls ``disableRetention()``.
-/// The retention then ends (``endRetention()``) as soon as no data is being delivered.
+/// A series of data events costs less: the first event acquires the delegate and retains it. The delegate then stays
+/// acquired, so that each later event only reads the flags. Another event of the same load can take over the retained
+/// delegate, because a load's own events never overlap (``EventStateMachine``). Before its first event, a nested load
+/// calls ``disableRetention()``. The retention then ends (``endRetention()``) as soon as no data is being delivered.
 struct DelegateSerializer: ~Copyable, Sendable {
     /// The delegate is acquired.
     private static let busyFlag: UInt8 = 1 << 0
@@ -25,7 +25,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
     private static let suspendedFlag: UInt8 = 1 << 2
     /// The end was delivered, and no event follows. Changed under the lock.
     private static let closedFlag: UInt8 = 1 << 3
-    /// Data retains the delegate, also between two events. Always set together with `busyFlag`.
+    /// Data retains the delegate, even between two events. Always set together with `busyFlag`.
     private static let retainedFlag: UInt8 = 1 << 4
     /// Nested loads use the delegate, too, so data no longer retains it.
     private static let sharedFlag: UInt8 = 1 << 5
@@ -45,7 +45,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
         var isReaderPaused = false
         /// The number of events that waited when the task was suspended.
         var countBeforeSuspension = 0
-        /// A queued response or queued data is being delivered. Used only with ``Bytes/bypassing``.
+        /// A queued response or queued data is being delivered. Used only with ``BodyRoute/bypassing``.
         var isDelivering = false
 
         /// Whether a queued response or queued data has not completely reached the delegate.
@@ -55,25 +55,25 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// Starts a job on the delegate's queue; `nil` if events are delivered on the thread on which they occur.
     let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
     /// `nil` without a queue.
-    private let bytes: BodyRoute?
+    private let bodyRoute: BodyRoute?
     private let flags = Atomic<UInt8>(0)
     private let state = Mutex(State())
 
-    init(on queue: DeliveryQueue = .immediate, bytes: BodyRoute = .bypassing) {
+    init(on queue: DeliveryQueue = .immediate, bodyRoute: BodyRoute = .bypassing) {
         enqueue = queue.enqueue
-        self.bytes = enqueue == nil ? nil : bytes
+        self.bodyRoute = enqueue == nil ? nil : bodyRoute
     }
 
     /// If more bytes wait, the reader pauses. `nil` if the delegate's return values control the reader.
     var readerLimit: Int? {
-        guard case .queued(let limit) = bytes else { return nil }
+        guard case .queued(let limit) = bodyRoute else { return nil }
         return max(0, limit)
     }
 
     /// Whether the response and data can bypass the queue now. They cannot while the task is suspended, or while an
     /// earlier response or data is in the queue.
     var canBypass: Bool {
-        guard case .bypassing = bytes else { return false }
+        guard case .bypassing = bodyRoute else { return false }
         return state.withLock { !$0.hasDeliveries && flags.load(ordering: .relaxed) & Self.suspendedFlag == 0 }
     }
 
@@ -202,8 +202,8 @@ struct DelegateSerializer: ~Copyable, Sendable {
     /// The task is no longer suspended.
     ///
     /// - Returns: whether this call acquired the delegate. If so, ``release(performing:)`` must follow, on the
-    ///   delegate's queue if it has one. `canReadMore` is `false` while a response or data waits: its delivery decides
-    ///   how the reader continues.
+    ///   delegate's queue if it has one. `canReadMore` is `false` if the reader continues later: after the delivery of
+    ///   a queued response or queued data, or when its pause ends (``endReaderPause()``).
     func endSuspension() -> (isAcquired: Bool, canReadMore: Bool) {
         guard enqueue != nil || flags.load(ordering: .relaxed) & Self.suspendedFlag != 0 else { return (false, true) }
         return state.withLock { state in
@@ -224,7 +224,7 @@ struct DelegateSerializer: ~Copyable, Sendable {
         state.withLock { state in
             let isSuspended = flags.load(ordering: .acquiring) & Self.suspendedFlag != 0
             let event = state.events.removeFirst(isSuspended: isSuspended)
-            if case .bypassing = bytes { state.isDelivering = event?.isDelivery == true }
+            if case .bypassing = bodyRoute { state.isDelivering = event?.isDelivery == true }
             if let event { return event }
             flags.bitwiseAnd(~(Self.busyFlag | (state.events.isEmpty ? Self.pendingFlag : 0)), ordering: .releasing)
             return nil

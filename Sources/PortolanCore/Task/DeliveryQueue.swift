@@ -2,7 +2,8 @@
 
 /// Where a delegate is called.
 public struct DeliveryQueue: Sendable {
-    /// Runs jobs one after another, in order. `nil`: on the load's own threads, without a copy of the bytes.
+    /// Starts a job on the queue. `nil` if the delegate is called on the load's own threads, without a copy of the
+    /// bytes.
     let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     /// Makes a queue from the caller's own queue or executor.
@@ -24,7 +25,7 @@ public struct DeliveryQueue: Sendable {
     public static let immediate = DeliveryQueue()
 
     /// Calls the delegate on threads of a pool, never on the thread of an event loop. A delegate or completion handler
-    /// may block such a thread, also to wait for other loads.
+    /// may block such a thread, for example to wait for other loads.
     ///
     /// The pool has 8 threads. While all of them are blocked, it starts more, up to 512. Calls for one load are serial
     /// and in order. Calls for different loads can be concurrent.

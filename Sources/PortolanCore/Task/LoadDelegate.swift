@@ -4,8 +4,8 @@ public import HTTPTypes
 
 /// Receives the events of a task in order, and decides about redirects and challenges.
 ///
-/// Calls come one at a time, also calls about nested loads, on the ``DeliveryQueue`` of the task. Every member has a
-/// default: data is dropped, redirects are followed, challenges get default handling.
+/// Calls come one at a time, including calls about nested loads, on the ``DeliveryQueue`` of the task. Every member has
+/// a default: data is dropped, redirects are followed, challenges get default handling.
 public protocol LoadDelegate: AnyObject, Sendable {
     /// The response. In a multipart load, each part has its own response.
     ///
@@ -26,7 +26,7 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// More of the request's body was sent. The counts are in ``LoadTask/progress``.
     func loadTaskDidSend(_ task: LoadTask)
     /// More of the response's body has arrived. Called only if the delegate does not receive the data itself, as in
-    /// ``Loader/data(for:delegate:)``. The counts are in ``LoadTask/progress``. Several pieces can have one call.
+    /// ``Loader/data(for:delegate:)``. The counts are in ``LoadTask/progress``. One call can cover several pieces.
     func loadTaskDidReceiveBytes(_ task: LoadTask)
 
     /// - Parameters:
@@ -58,7 +58,7 @@ public protocol LoadDelegate: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - task: the task. For a nested load, the task that the caller made.
-    ///   - response: the response, where it may be stored, and no user information.
+    ///   - response: the response and its storage policy. Its user information is empty.
     ///   - decide: call it once, immediately or later, on any thread, with the response to store. `nil` stores nothing.
     func loadTask(
         _ task: LoadTask, willCache response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void)

@@ -35,6 +35,7 @@ public struct LoadMetrics: Hashable, Sendable {
 
     package struct Step: Hashable, Sendable {
         package let step: LoadStep
+        /// The time since the start of the load.
         package let time: Duration
     }
 
@@ -43,6 +44,7 @@ public struct LoadMetrics: Hashable, Sendable {
         let report: TransferReport
         /// The response after which the request is sent again.
         let refusal: HTTPResponse?
+        /// The time since the start of the load.
         let time: Duration
         /// The number of steps before this end.
         let stepCount: Int
@@ -52,6 +54,7 @@ public struct LoadMetrics: Hashable, Sendable {
 
     /// The moment between two requests.
     private struct Boundary: Hashable {
+        /// The time since the start of the load.
         let time: Duration
         /// The number of steps before this moment.
         let stepCount: Int

@@ -33,8 +33,8 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
             while !isOver {
                 // `try?` because a cancel ends the sequence below.
                 if last != nil { try? await clock.sleep(for: interval) }
-                // This is read first, so that the last value has all bytes. The delegate of a download writes bytes
-                // after the load has ended.
+                // The state is read before the progress, so that the last value has all bytes. The delegate of a
+                // download writes bytes after the load has ended.
                 isOver = Task.isCancelled || (task.state == .ended && !task.loader.startedTasks.contains(task.identifier))
                 if Task.isCancelled { return nil }
                 var progress = task.progress
@@ -51,7 +51,7 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
 
 /// The rate of a transfer, as a moving average that forgets old values within some seconds.
 struct TransferRate {
-    /// After this time, a new rate has half of the weight.
+    /// In seconds. After this time, a new rate has half of the weight.
     private static let timeConstant = 3.0
     /// The shortest time, in seconds, from which the first rate is computed. The first bytes come after some wait.
     private static let shortestTime = 0.1

@@ -65,8 +65,8 @@ extension LoadTask {
                     + "return sooner from calls of the delegate, or cancel a suspended task"))
     }
 
-    /// Delivers an event of a nested load to the delegate, or queues it. It can come at any time, also while data of
-    /// the task's own load retains the delegate.
+    /// Delivers an event of a nested load to the delegate, or queues it. The event can come at any time, even while
+    /// data of the task's own load retains the delegate.
     func notifyDelegateOfNestedLoad(_ event: DelegateEvent) {
         delegateSerializer.disableRetention()
         if delegateSerializer.tryAcquire() {

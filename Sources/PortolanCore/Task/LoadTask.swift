@@ -38,8 +38,8 @@ public final class LoadTask: Sendable {
     let openNestedLoads = Mutex<[LoadTask]>([])
     /// The questions to the delegate about what is stored.
     let cachingQuestions = Mutex<[OneShotCallback<CacheableResponse?>]>([])
-    /// The number of caller's decisions for which this load and its nested loads wait.
-    private let callerWaits = Atomic(0)
+    /// The number of decisions of the caller for which this load and its nested loads wait.
+    private let callerWaitCount = Atomic(0)
     private let queueWaits = Mutex(WaitingHandlerLoads())
     /// The number of loads that wait in a queue, of this task and of its nested loads.
     private let queuedCount = Atomic(0)
@@ -47,7 +47,7 @@ public final class LoadTask: Sendable {
     /// - Parameters:
     ///   - queue: where `delegate` is called.
     ///   - queuesBodyEvents: whether the response and the body are delivered on `queue`, too. If not, `delegate` must
-    ///     accept them on any thread, also during another call.
+    ///     accept them on any thread, even during another call.
     ///   - parent: the task in which this task is nested.
     init(
         _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBodyEvents: Bool = true,
@@ -59,7 +59,7 @@ public final class LoadTask: Sendable {
         self.loader = loader
         self.delegate = delegate
         delegateSerializer = DelegateSerializer(
-            on: queue, bytes: queuesBodyEvents ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
+            on: queue, bodyRoute: queuesBodyEvents ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
@@ -71,8 +71,8 @@ public final class LoadTask: Sendable {
         timer = LoadTimer(clock: loader.configuration.clock, timeouts: request.timeouts.withDefaults(defaults))
     }
 
-    /// Stops the load if the task was suspended, because nothing can resume it any more. The delegate is not notified,
-    /// because the call would need the task.
+    /// Stops a load that has not ended. It is suspended or paused, and nothing can resume it any more. The delegate is
+    /// not notified, because the call would need the task.
     deinit {
         guard let (children, handlerLoad) = machine.withLock({ $0.isCreated ? nil : $0.finish() }) else {
             return loader.startedTasks.remove(identifier)
@@ -111,7 +111,7 @@ public final class LoadTask: Sendable {
         get { label.withLock { $0 } }
         set { label.withLock { $0 = newValue } }
     }
-    /// Sets the counts of a download's file.
+    /// Sets the counts of a download's file, in bytes.
     package func recordWritten(_ total: Int64, expected: Int64?) { counts.recordWritten(total, expected: expected) }
     public var metrics: LoadMetrics { machine.withLock { $0.metrics } }
     /// The number of the current request, counted from 1, as in ``LoadMetrics/timings``: each redirect of a server adds
@@ -130,7 +130,7 @@ public final class LoadTask: Sendable {
     /// the stack does not grow with the number of such loads.
     public func resume() {
         let admission: StartedTasks.Admission? = machine.withLock { machine in
-            guard machine.start(self) else { return nil }
+            guard machine.start() else { return nil }
             _ = delegateSerializer.endSuspension()  // before the start, no events wait
             return loader.startedTasks.add(self)
         }
@@ -274,7 +274,7 @@ public final class LoadTask: Sendable {
         machine.withLock { $0.updateRetention(self) }
     }
 
-    /// The handler load was paused until the reader requests more.
+    /// The handler load has paused. If it waits for its reader, the loader no longer retains the task.
     func handlerLoadPaused() {
         machine.withLock { $0.updateRetention(self) }
     }
@@ -290,7 +290,7 @@ public final class LoadTask: Sendable {
 
     /// Whether the load waits for its caller.
     var isWaitingForCaller: Bool {
-        callerWaits.load(ordering: .relaxed) > 0
+        callerWaitCount.load(ordering: .relaxed) > 0
             || machine.withLock { $0.isSuspended || $0.handlerLoad?.isPaused == true }
     }
 
@@ -353,8 +353,7 @@ public final class LoadTask: Sendable {
         machine.withLock { change(&$0.metrics, time) }
     }
 
-    /// Ends the task, after the end has passed through all clients, and notifies the delegate. Only the first call has
-    /// an effect.
+    /// Ends the task and notifies the delegate. Only the first call has an effect.
     func finish(with error: LoadError?) {
         guard let (children, handlerLoad) = machine.withLock({ $0.finish() }) else { return }
         handlerLoad?.endSilently()
@@ -373,7 +372,7 @@ public final class LoadTask: Sendable {
 
 extension LoadTask {
     /// Follows a redirect: ends the running handler load, and loads `request`. If the handler load is still being
-    /// started, `request` is loaded after its start has returned.
+    /// started, `request` is loaded after that start has returned.
     ///
     /// If the body must be sent again but can be read only once, the load fails, as in the Fetch Standard.
     ///
@@ -409,14 +408,14 @@ extension LoadTask {
     }
 
     /// Pauses the idle timer until ``endWaitForCaller()``, because the load waits for a decision of the caller.
-    func beginWaitForCaller() { changeCallerWaits(by: 1) }
+    func beginWaitForCaller() { changeCallerWaitCount(by: 1) }
 
-    func endWaitForCaller() { changeCallerWaits(by: -1) }
+    func endWaitForCaller() { changeCallerWaitCount(by: -1) }
 
-    private func changeCallerWaits(by change: Int) {
-        callerWaits.add(change, ordering: .relaxed)
+    private func changeCallerWaitCount(by change: Int) {
+        callerWaitCount.add(change, ordering: .relaxed)
         timer.resetIdleTimer()
-        parent?.changeCallerWaits(by: change)
+        parent?.changeCallerWaitCount(by: change)
     }
 
     /// Ends the load. The caller receives `error`.

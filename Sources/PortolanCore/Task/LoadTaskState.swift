@@ -51,7 +51,7 @@ struct LoadTaskState: ~Copyable {
     /// Starts the task, unless it was started before.
     ///
     /// - Returns: whether the caller must find the first handler.
-    mutating func start(_ task: LoadTask) -> Bool {
+    mutating func start() -> Bool {
         guard case .created = phase else { return false }
         phase = .findingHandler
         isRetained = true
@@ -88,7 +88,8 @@ struct LoadTaskState: ~Copyable {
     /// Follows a redirect of the handler load.
     ///
     /// - Parameter time: the time since the load's start.
-    /// - Returns: whether the caller must find the next handler. Otherwise the code that starts the handler load does.
+    /// - Returns: whether the caller must find the next handler. `false` if the code that starts the handler load does
+    ///   that, or if the redirect is not followed.
     mutating func follow(_ request: Request, at time: Duration) -> Bool {
         guard !isEnding else { return false }
         switch phase {

@@ -48,7 +48,8 @@ struct LoadTimer: ~Copyable, Sendable {
         scheduleNextDeadline(task)
     }
 
-    /// Schedules a timer again, after an idle timer has ended an attempt and another one follows.
+    /// Restarts the idle time, and schedules a timer for another attempt. If a timer ended the last attempt, none is
+    /// scheduled any more.
     func scheduleAgain(_ task: LoadTask) {
         lastActivity.store(clock.preciseNanosecondsNow, ordering: .relaxed)
         scheduleNextDeadline(task)

@@ -22,8 +22,7 @@ extension Loader {
         for task in tasks { task.cancel() }
     }
 
-    /// Lets the running tasks end, and starts no other one: the load of a task that is started later fails with
-    /// ``LoadError/Code/cancelled``.
+    /// Lets the running tasks end. A task that is started later fails with ``LoadError/Code/cancelled``.
     ///
     /// When the last task has ended, the delegate receives ``LoaderDelegate/loaderDidBecomeInvalid(_:)``, and the
     /// loader releases it. It receives no later call, also not for the end of a task that is started later.

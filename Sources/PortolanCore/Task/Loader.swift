@@ -67,7 +67,7 @@ public final class Loader: Sendable {
         /// `https://example.org/v1/users/7`, and `/users/7` to `https://example.org/users/7` (WHATWG URL).
         public var baseURL: URLRecord?
         /// Header fields for each request that has no field of the same name. They go to every host for which the
-        /// caller makes a request. Redirects to another origin lose those that have credentials. Nested loads do not
+        /// caller makes a request. A redirect to another origin removes those with credentials. Nested loads do not
         /// have them.
         public var defaultFields = HTTPFields()
         /// The maximum number of body bytes that all loads of the loader together receive in a second; `nil` for no
@@ -90,9 +90,9 @@ public final class Loader: Sendable {
         /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for each response.
         public var maximumInterimResponsesPerRequest = 128
         package var clock: any LoadClock = SystemClock.shared
-        /// Logs violations of the contract, and plugins that can't be loaded, as warnings. If its level is `debug` when
-        /// the loader is made, it also logs the steps of each load: handlers, connection, transfer, redirect and end.
-        /// The metadata `request` is the number of the request that a step belongs to.
+        /// Logs violations of the contract, and plugins that can't be loaded, as warnings. If its level is `debug` or
+        /// `trace` when the loader is made, it also logs the steps of each load: handlers, connection, transfer,
+        /// redirect and end. The metadata `request` is the number of the request that a step belongs to.
         ///
         /// Each message is one line, without the user names and passwords of URLs.
         public var logger = Logger(label: "org.portolan.loader")
@@ -236,7 +236,7 @@ public final class Loader: Sendable {
 
     /// Who loads a request, and how.
     struct PreparedLoad {
-        /// The found handler, or the one behind the cache, if the cache has nothing to answer.
+        /// The handler that was found, or the handler behind the cache if the cache has no answer.
         let entry: RegisteredHandler
         let canonical: Request
         /// The canonical request with what the policies have added.
@@ -276,8 +276,8 @@ public final class Loader: Sendable {
         return cookiePolicy.apply(to: &request, next: client, log: log)
     }
 
-    /// Adds the credential that the server has accepted for URLs like the request's, for handlers that can send it
-    /// without a challenge. One of this load has precedence over one of the storage.
+    /// Adds the protection space that contains the request's URL, for handlers that can send its credential without a
+    /// challenge. A credential of this load has precedence over a credential of the storage.
     private func addCredential(to request: inout Request, of task: LoadTask) {
         var match = request.usesAuthenticatedSpaces ? configuration.credentials?.authenticatedSpaces.match(for: request.url) : nil
         if let entry = match?.entry, configuration.credentials?.contains(entry.credential, for: entry.space) != true { match = nil }

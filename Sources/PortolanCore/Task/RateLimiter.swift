@@ -23,13 +23,13 @@ struct RatePacer {
 
 /// Keeps one rate for all loads of a loader.
 final class RateLimiter: Sendable {
-    /// A wait that is shorter than this is added to the next one, because timers have a resolution of some
-    /// milliseconds.
+    /// In nanoseconds. A shorter wait is added to the next one, because timers have a resolution of some milliseconds.
     private static let shortestWait: Int64 = 5_000_000
 
     private let pacer: Mutex<RatePacer>
     private let clock: any LoadClock
-    /// The size of a piece of a body that is sent, in bytes: a tenth of a second, within limits.
+    /// The size of a piece of a body that is sent, in bytes: what the rate allows in 0.1 s, but at least 1 KiB and at
+    /// most 64 KiB.
     let pieceSize: Int
 
     init(bytesPerSecond: Int, clock: any LoadClock) {
@@ -100,7 +100,7 @@ final class RateLimitedClient: ForwardingClient {
         endPause()
         let flow = next.didLoad(bytes)
         limiter.count(bytes.byteCount)
-        // The timer retains the task, because a paused task does not retain itself.
+        // The timer retains the task, because the loader does not retain a paused task.
         guard flow == .keepGoing, let task, let timer = limiter.whenReady({ task.readMore() }) else { return flow }
         pause.withLock { $0 = timer }
         return .pause

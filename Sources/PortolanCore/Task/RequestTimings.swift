@@ -49,15 +49,15 @@ extension LoadMetrics {
     /// The phases of each request that was sent, in order. The last request can still be running.
     public var timings: [RequestTimings] {
         var timings: [RequestTimings] = []
-        var (start, first) = (Duration.zero, 0)
+        var (start, firstStepIndex) = (Duration.zero, 0)
         for transfer in transferEnds {
-            let steps = steps[first..<transfer.stepCount]
+            let steps = steps[firstStepIndex..<transfer.stepCount]
             timings.append(
                 RequestTimings(
                     steps, start: start, end: transfer.time, transfer: transfer.report, resentAfterResponse: transfer.refusal))
-            (start, first) = (transfer.time, transfer.stepCount)
+            (start, firstStepIndex) = (transfer.time, transfer.stepCount)
         }
-        if first < steps.count { timings.append(RequestTimings(steps[first...], start: start, end: timeToEnd)) }
+        if firstStepIndex < steps.count { timings.append(RequestTimings(steps[firstStepIndex...], start: start, end: timeToEnd)) }
         return timings
     }
 }
@@ -68,32 +68,32 @@ extension RequestTimings {
         resentAfterResponse: HTTPResponse? = nil
     ) {
         (self.start, self.end, self.transfer, self.resentAfterResponse) = (start, end, transfer, resentAfterResponse)
-        // The time of the last step before the request was sent.
-        var ready = start
+        // The start of the current phase.
+        var phaseStart = start
         var sentTime: Duration?
         var firstByteTime: Duration?
         for step in steps {
             if step.step.isConnectionStep, let first = sentTime, firstByteTime == nil {
                 waiting = first - start
                 (domainLookup, connecting, tlsHandshake, sending, sentTime) = (nil, nil, nil, nil, nil)
-                ready = first
+                phaseStart = first
             }
             switch step.step {
-            case .domainResolved: domainLookup = step.time - ready
-            case .connected: connecting = step.time - ready
-            case .tlsEstablished: tlsHandshake = step.time - ready
+            case .domainResolved: domainLookup = step.time - phaseStart
+            case .connected: connecting = step.time - phaseStart
+            case .tlsEstablished: tlsHandshake = step.time - phaseStart
             case .connectionReused: waiting = step.time - start
             case .requestSent:
-                sending = step.time - ready
+                sending = step.time - phaseStart
                 sentTime = step.time
                 // After an early response, or a 100: the rest of the request was sent later.
                 if firstByteTime != nil { firstByteTime = step.time }
             case .firstByte:
-                if sentTime == nil { sending = step.time - ready }
+                if sentTime == nil { sending = step.time - phaseStart }
                 awaitingResponse = sentTime.map { step.time - $0 } ?? .zero
                 firstByteTime = step.time
             }
-            if step.step.isConnectionStep { ready = step.time }
+            if step.step.isConnectionStep { phaseStart = step.time }
         }
         if let firstByteTime, let end { receiving = end - firstByteTime }
     }

@@ -2,7 +2,8 @@
 
 import Synchronization
 
-/// The tasks of a loader that were started, and whose delegates have not received their end. It retains those that run.
+/// The tasks of a loader that were started, and whose delegates have not received their end. The list retains the
+/// running tasks.
 ///
 /// A suspended or paused task is retained only by its caller, because only the caller can resume it.
 final class StartedTasks: Sendable {

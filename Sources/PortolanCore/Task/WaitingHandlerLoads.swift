@@ -28,7 +28,7 @@ struct WaitingHandlerLoads {
 
     /// A handler load begins to wait. If it returns to the queue, it keeps its first deadline.
     ///
-    /// - Returns: `false` if the handler load was already waiting.
+    /// - Returns: `false` if the handler load was already waiting, or if the task has ended.
     mutating func enter(_ handlerLoad: ObjectIdentifier, _ wait: QueueWait, at time: Duration) -> Bool {
         guard !isOver else { return false }
         guard let index = entries.firstIndex(where: { $0.handlerLoad == handlerLoad }) else {

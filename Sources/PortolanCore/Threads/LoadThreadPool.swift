@@ -13,7 +13,7 @@ import Synchronization
 /// after some time.
 ///
 /// A job of the pool needs a slot, and the limit is the number of slots. Jobs of nested loads need none. Otherwise
-/// parent loads could occupy all threads and wait for nested loads that get none. For the same reason, a job that waits
+/// parent loads could occupy all slots and wait for nested loads that get none. For the same reason, a job that waits
 /// for another load gives up its slot during the wait. This happens if a load of this pool calls a delegate that calls
 /// ``Loader/waitForData(for:delegate:)``. At most 512 jobs can wait in this way at the same time.
 public final class LoadThreadPool: Sendable {
@@ -46,7 +46,7 @@ public final class LoadThreadPool: Sendable {
     private struct State {
         /// Jobs that wait for a slot. If no thread can be started, also jobs that could have a slot.
         var waitingJobs: [QueuedJob?] = []
-        var firstWaiting = 0
+        var firstWaitingIndex = 0
         /// Jobs that need no slot, and wait because no thread could be started.
         var nestedJobs: [QueuedJob] = []
         /// Whether a timer is scheduled that tries again to start a thread.
@@ -64,7 +64,7 @@ public final class LoadThreadPool: Sendable {
         /// The number of jobs that have begun.
         var startedJobCount: UInt64 = 0
 
-        var hasWaitingJobs: Bool { firstWaiting < waitingJobs.count }
+        var hasWaitingJobs: Bool { firstWaitingIndex < waitingJobs.count }
 
         mutating func assign(_ job: QueuedJob, isNested: Bool, limit: Int) -> Assignment {
             guard isNested || runningJobCount < limit else {
@@ -96,21 +96,21 @@ public final class LoadThreadPool: Sendable {
         mutating func requeue(_ threadJob: ThreadJob, isNested: Bool) {
             if isNested {
                 nestedJobs.append(threadJob.job)
-            } else if firstWaiting > 0 {
-                firstWaiting -= 1
-                waitingJobs[firstWaiting] = threadJob.job
+            } else if firstWaitingIndex > 0 {
+                firstWaitingIndex -= 1
+                waitingJobs[firstWaitingIndex] = threadJob.job
             } else {
                 waitingJobs.insert(threadJob.job, at: 0)
             }
         }
 
         mutating func nextWaitingJob() -> QueuedJob? {
-            guard firstWaiting < waitingJobs.count else { return nil }
-            let job = waitingJobs[firstWaiting].take()
-            firstWaiting += 1
-            if firstWaiting > 64, firstWaiting * 2 > waitingJobs.count {
-                waitingJobs.removeFirst(firstWaiting)
-                firstWaiting = 0
+            guard firstWaitingIndex < waitingJobs.count else { return nil }
+            let job = waitingJobs[firstWaitingIndex].take()
+            firstWaitingIndex += 1
+            if firstWaitingIndex > 64, firstWaitingIndex * 2 > waitingJobs.count {
+                waitingJobs.removeFirst(firstWaitingIndex)
+                firstWaitingIndex = 0
             }
             return job
         }
@@ -133,7 +133,8 @@ public final class LoadThreadPool: Sendable {
     package let limit: Int
     private let idleTime: Duration
     private let lock = ConditionLock(State())
-    /// `nil` stands for ``SystemClock/shared``, which has a pool itself and could not be made before it.
+    /// `nil` for ``SystemClock/shared``. That clock has a pool itself, so a pool must not need the clock when it is
+    /// made.
     private let clock: (any LoadClock)?
     private let startThread: Starter
 
@@ -360,7 +361,7 @@ public final class LoadThreadPool: Sendable {
         }
     }
 
-    /// Waits as an idle thread for a job; `nil` after the idle time. The thread must then end.
+    /// Waits for a job as an idle thread. Returns `nil` after the idle time; the thread must then end.
     private func waitForHandedOverJob() -> ThreadJob? {
         lock.withLock { $0.idleThreadCount += 1 }
         Self.idleThreadCount.add(1, ordering: .relaxed)

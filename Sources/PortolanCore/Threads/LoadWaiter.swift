@@ -10,7 +10,7 @@ import Synchronization
 #endif
 
 /// A thread that waits for one load, and can do the load's work during the wait (``WaitableLoad``). Only that thread
-/// may use the members, except those for any thread.
+/// may use the members, unless the comment of a member says "Any thread".
 public final class LoadWaiter: Sendable {
     private struct State {
         var isOver = false
@@ -73,7 +73,7 @@ public final class LoadWaiter: Sendable {
 
     /// Sleeps until the wait is over.
     ///
-    /// - Throws: ``LoadError/Code/noResources``
+    /// - Throws: ``LoadError/Code/noResources`` if no descriptor is free.
     func wait() throws(LoadError) {
         while !isOver {
             var polled = [pollfd(fd: try wakeEvent(), events: Int16(POLLIN), revents: 0)]
@@ -88,7 +88,7 @@ public final class LoadWaiter: Sendable {
     ///   - descriptor: a socket or pipe for which no other thread waits.
     ///   - isWriting: whether to wait for writing, too.
     /// - Returns: whether a read and a write would not block now.
-    /// - Throws: ``LoadError/Code/noResources``
+    /// - Throws: ``LoadError/Code/noResources`` if no descriptor is free.
     public func wait(for descriptor: CInt, isWriting: Bool) throws(LoadError) -> (canRead: Bool, canWrite: Bool) {
         let events = Self.events(isWriting: isWriting)
         var polled = (pollfd(fd: descriptor, events: events, revents: 0), pollfd(fd: try wakeEvent(), events: Int16(POLLIN), revents: 0))

@@ -31,8 +31,8 @@ final class LoadWorker {
         return unsafe Unmanaged<LoadWorker>.fromOpaque(worker).takeUnretainedValue()
     }
 
-    /// Calls `operation`, in which the thread waits for a load. If the thread belongs to a pool, another job can use
-    /// its slot during the wait.
+    /// Calls `operation`, in which the thread waits for a load. If the thread runs a job with a slot of a pool, another
+    /// job can use that slot during the wait.
     ///
     /// - Throws: ``LoadError/Code/noResources`` if too many jobs of the pool wait, and the errors of `operation`.
     static func withSlotReleased(_ operation: () throws(LoadError) -> Void) throws(LoadError) {

@@ -6,9 +6,9 @@
     import Musl
 #endif
 
-/// Counts the loads that a thread starts inside each other: the end of a load that needs no I/O is reported while it
-/// starts, and its delegate can start the next one there. A long chain of such loads would use up the stack, so
-/// another thread continues it.
+/// Counts the loads that a thread starts inside each other. A load that needs no I/O reports its end while it starts,
+/// and its delegate can then start the next load. A long chain of such loads would use up the stack, so another thread
+/// continues it.
 enum NestedStarts {
     /// The largest number of loads that start inside each other on one thread.
     static let limit = 8

@@ -17,7 +17,8 @@ package enum SignalStack {
     // … because it is set once, before threads are started
     nonisolated(unsafe) private static var firstStack: UnsafeMutableRawPointer?
 
-    /// Enough for a handler that walks the stack of the thread, with the registers that the kernel stores there.
+    /// In bytes. Enough for a handler that walks the stack of the thread, with the registers that the kernel stores
+    /// there.
     private static let size = 1 << 16
 
     /// Gives a separate stack to the calling thread, permanently, and to each thread of ``PlatformThread`` that starts
