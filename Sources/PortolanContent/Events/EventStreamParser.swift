@@ -4,8 +4,8 @@ import PortolanCore
 
 /// Parses an event stream in pieces. A pure state machine.
 ///
-/// The text is UTF-8; invalid bytes become U+FFFD. A line ends with LF, CRLF or CR. An event without its empty line at
-/// the end of the stream is dropped.
+/// The text is UTF-8; invalid bytes become U+FFFD. A line ends with LF, CRLF or CR. The last event is dropped if the
+/// stream ends before its empty line.
 ///
 /// HTML, "parsing an event stream" and "interpreting an event stream"
 struct EventStreamParser {
@@ -76,7 +76,7 @@ struct EventStreamParser {
         case "id": if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
         case "retry":
             guard !value.isEmpty, value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return }
-            // A longer number is a wait of more than a century.
+            // 2^42 ms is more than a century.
             retryDelay = .milliseconds(min(Int64(String(decoding: value, as: UTF8.self)) ?? .max, 1 << 42))
         default: break
         }

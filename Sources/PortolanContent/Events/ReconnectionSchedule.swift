@@ -8,10 +8,11 @@ import PortolanCore
 struct ReconnectionSchedule {
     /// The longest wait, unless the server asks for more.
     private static let longestWait = Duration.seconds(60)
-    /// The shortest wait, also if the server asks for none: otherwise it could make the client occupy a processor.
+    /// The shortest wait, even if the server asks for less, so that no server can make the client reconnect without a
+    /// pause.
     private static let shortestWait = Duration.milliseconds(100)
 
-    /// The wait that the server asks for.
+    /// The wait that the server asks for; 3 s until it asks.
     var retryDelay = Duration.seconds(3)
     /// The number of consecutive attempts without a response.
     private(set) var failureCount = 0

@@ -4,7 +4,7 @@ import FoundationEssentials
 import HTTPTypes
 public import PortolanCore
 
-/// The events of a server, over as many connections as it needs.
+/// The events of a server, over as many connections as necessary.
 ///
 ///     for try await event in try loader.events(from: "https://example.org/prices") {
 ///         let price = try event.decode(Price.self)
@@ -14,9 +14,9 @@ public import PortolanCore
 /// handler is paused. When the iterator is released, or the reading task is cancelled, the connection ends.
 ///
 /// If a connection ends or fails, a new one is made after a wait, with the last ID in the field `Last-Event-ID`. The
-/// wait is the one that the server asks for (`retry`), 3 s without one. After each attempt without a response it
-/// doubles, up to a minute, if the server does not ask for more. An idle connection fails after `Timeouts.idle`, so a
-/// server should send comments.
+/// server can choose the wait (`retry`); the default is 3 s. The wait doubles after each further attempt without a
+/// response, up to a minute, or to the server's own wait if that is longer. An idle connection fails after
+/// `Timeouts.idle`, so a server should send comments.
 ///
 /// The sequence ends after a response with the status 204. It fails with ``StatusError`` after a status of 400 or
 /// above, and with `LoadError.Code.badResponse` after another status than 200 or another type than

@@ -12,7 +12,7 @@ public import PortolanCore
 ///
 /// The bytes of a part are read while they are sent, so a large file does not occupy memory. If the length of each part
 /// is known, so is the length of ``body``. If each part can be read again, ``body`` can be sent again, after a redirect
-/// or a challenge; `BodyWriter` makes the only bodies here that can't.
+/// or a challenge. The body of a `BodyWriter` and most streams can be read only once.
 ///
 /// In the names of fields and files, `"`, CR and LF are percent-encoded, as browsers do; other characters are sent as
 /// UTF-8. In the name of a field, each line break becomes CRLF first.
@@ -24,7 +24,7 @@ public struct MultipartForm: Sendable {
     public let boundary: String
     /// The bytes of the parts that are in memory and come after the last body of `bodies`.
     private var pendingBytes: [UInt8] = []
-    /// The parts without ``pendingBytes``.
+    /// The bytes before ``pendingBytes``, as bodies in order.
     private var bodies: [Body] = []
 
     /// Makes a form without parts.
@@ -45,7 +45,7 @@ public struct MultipartForm: Sendable {
         .joining(bodies + [.bytes(pendingBytes + Array("--\(boundary)--\r\n".utf8))])
     }
 
-    /// Appends a text, in UTF-8. The text is sent unchanged, also its line breaks.
+    /// Appends a text, in UTF-8. The text is sent unchanged, including its line breaks.
     public mutating func append(_ name: String, _ text: String) {
         appendHead(name, filename: nil, contentType: nil, fields: [:])
         pendingBytes += Array(text.utf8)
@@ -54,7 +54,7 @@ public struct MultipartForm: Sendable {
 
     /// Appends a file, which is read while the form is sent.
     ///
-    /// Its length is that of the file at the time of this call (`Body.file(path:)`).
+    /// The length of the part is the length of the file at the time of this call (`Body.file(path:)`).
     ///
     /// - Parameters:
     ///   - name: the name of the field.
@@ -116,7 +116,7 @@ public struct MultipartForm: Sendable {
             switch byte {
             case UInt8(ascii: "\""): bytes += Array("%22".utf8)
             case UInt8(ascii: "\r"): bytes += Array((normalizesLineBreaks ? "%0D%0A" : "%0D").utf8)
-            // The CR before it has become CRLF.
+            // The CR before this LF has become CRLF.
             case UInt8(ascii: "\n") where normalizesLineBreaks && previous == UInt8(ascii: "\r"): break
             case UInt8(ascii: "\n"): bytes += Array((normalizesLineBreaks ? "%0D%0A" : "%0A").utf8)
             default: bytes.append(byte)
@@ -126,7 +126,7 @@ public struct MultipartForm: Sendable {
         return bytes
     }
 
-    /// 143 bits of the system's random numbers, so that no part has the boundary in it.
+    /// Makes a boundary with 143 random bits of the system, so that no part contains it.
     private static func randomBoundary() -> String {
         let characters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
         return "portolan-form-" + String((0..<24).map { _ in characters[Int.random(in: 0..<characters.count)] })

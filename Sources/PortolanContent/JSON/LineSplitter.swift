@@ -4,13 +4,13 @@ import PortolanCore
 
 /// Splits pieces of a text into its lines, which end with LF or CRLF. A pure state machine.
 struct LineSplitter {
-    /// The maximum number of bytes of a line, without its end.
+    /// The maximum number of bytes of a line, without its line break.
     let limit: Int
     private var rest: [UInt8] = []
 
     init(limit: Int) { self.limit = limit }
 
-    /// Appends a piece, and returns the lines that are complete now, without their ends.
+    /// Appends a piece, and returns the lines that are complete now, without their line breaks.
     ///
     /// - Throws: `LoadError.Code.limitExceeded` for a line that is too long.
     mutating func append(_ piece: [UInt8]) throws(LoadError) -> [[UInt8]] {
@@ -22,12 +22,12 @@ struct LineSplitter {
             lines.append(try takeLine())
         }
         rest += piece[start...]
-        // One byte more, because a CR can be the start of the line's end.
+        // One byte more, because a CR can be the start of the line break.
         guard rest.count <= limit || (rest.count == limit + 1 && rest.last == UInt8(ascii: "\r")) else { throw tooLongError }
         return lines
     }
 
-    /// Returns the last line, if it has no end; `nil` if there is none.
+    /// Returns the last line, if it has no line break; otherwise `nil`.
     mutating func finish() throws(LoadError) -> [UInt8]? {
         rest.isEmpty ? nil : try takeLine()
     }

@@ -13,8 +13,8 @@ extension Request {
     ///   - fields: the header fields. Without `Content-Type`, the type is `application/json`.
     ///   - value: the value to encode. The body is encoded once, in memory, and can be sent again.
     ///   - encoder: encodes the value.
-    /// - Throws: `LoadError.Code.badURL` if the text is not an absolute URL; `LoadError.Code.badRequest` if the
-    ///   value can't be encoded. The error's cause is that of the encoder.
+    /// - Throws: `LoadError.Code.badURL` if the text is not an absolute URL; `LoadError.Code.badRequest` if the value
+    ///   can't be encoded. The cause is the error of the encoder.
     public init(
         _ text: String, method: HTTPRequest.Method = .post, fields: HTTPFields = HTTPFields(), json value: some Encodable,
         encoder: JSONEncoder = JSONEncoder()

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import HTTPTypes
 public import PortolanCore
 
-/// A response has an error status, 400 or above (RFC 9110 §15.5, §15.6).
+/// The error for a response with an error status, 400 or above (RFC 9110 §15.5, §15.6).
 ///
 /// The load itself has succeeded: a response with an error status is an ordinary response, until it is validated.
 ///
@@ -54,8 +54,8 @@ extension Response {
 extension ByteChunks {
     /// Checks the status of the response to which the body belongs.
     ///
-    /// If it is an error status, reads the first bytes of the body for the error, and cancels the load. A failure of
-    /// the load during that is not reported: the error then has the bytes that have arrived.
+    /// If it is an error status, reads the first bytes of the body for the error, and cancels the load. If the load
+    /// fails during this read, the error has the bytes that have arrived.
     ///
     /// - Parameter response: the response that came with the sequence.
     /// - Returns: the sequence itself, of which nothing was read.
@@ -74,7 +74,7 @@ extension ByteChunks {
                 body += piece
             }
         } catch {
-            // The status is the reason to report, and not that its explanation is incomplete.
+            // The status is reported instead, with the part of the body that has arrived.
         }
         task.cancel()
         if let error = StatusError(response, body: body, isBodyComplete: isComplete) { throw error }
