@@ -7,7 +7,7 @@ public import PortolanCore
 public protocol DownloadDelegate: LoadDelegate {
     /// The response has arrived. Its suggested name is ``Response/suggestedFilename``.
     ///
-    /// Not called for a download that continues an earlier one: its partial file has a place.
+    /// Not called for a download that continues an earlier one, because its partial file already has a place.
     ///
     /// - Parameter proposed: the destination with which the download was made.
     /// - Returns: the destination. By default, `proposed`.

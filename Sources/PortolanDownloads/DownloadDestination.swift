@@ -2,7 +2,7 @@
 
 public import PortolanCore
 
-/// Where a download writes, and what it does with files that exist or stay.
+/// Where a download writes, and what it does with existing and incomplete files.
 public struct DownloadDestination: Hashable, Sendable {
     /// What to do if a file with the name exists when the download is complete.
     public enum ExistingFile: Hashable, Sendable {
@@ -15,8 +15,8 @@ public struct DownloadDestination: Hashable, Sendable {
         case keepBoth
     }
 
-    /// When an incomplete download keeps the file with the bytes that have arrived. It is then the beginning of a
-    /// later download (``ResumeData``).
+    /// When an incomplete download keeps the file with the bytes that have arrived. A later download can continue this
+    /// file (``ResumeData``).
     ///
     /// A file that can't be continued, because the server has sent no strong validator, is always removed.
     public enum PartialFileRetention: Hashable, Sendable {
@@ -65,8 +65,8 @@ public struct DownloadDestination: Hashable, Sendable {
         }
     }
 
-    /// The path of the file to which a partial file belongs; `nil` if the name is not that of a partial file for this
-    /// destination.
+    /// The path of the file to which a partial file belongs; `nil` if the destination is a folder, and `name` is not
+    /// the name of a partial file.
     func path(ofPartialFile name: String) -> String? {
         switch place {
         case .file(let path): return path

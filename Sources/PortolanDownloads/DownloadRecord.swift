@@ -3,9 +3,10 @@
 import FoundationEssentials
 import PortolanFileSystem
 
-/// The resume data of a running download, in a file beside its partial file: for a program that is killed.
+/// The resume data of a running download, in a file beside its partial file, in case the program is killed.
 ///
-/// It is written once, before the first byte, and so does not know the number of bytes: the partial file has it.
+/// It is written once, before the first byte, so it does not contain the number of bytes. The size of the partial file
+/// is that number.
 enum DownloadRecord {
     private static let suffix = ".json"
     /// Longer files are not records.
@@ -13,9 +14,9 @@ enum DownloadRecord {
 
     private static func path(of file: PartialFile) -> String { file.path + suffix }
 
-    /// Writes the record. Without it, only a crash loses the bytes, so a failure is no failure of the download.
+    /// Writes the record. A failure is ignored, because the download needs the record only if the program is killed.
     static func write(_ data: ResumeData, of file: PartialFile) {
-        // One of another version must not stay.
+        // A record of another version of the resource must not stay.
         remove(of: file)
         guard let bytes = try? JSONEncoder().encode(data), let record = try? FileSystem.create(path(of: file), mode: 0o600) else { return }
         do throws(SystemError) {
@@ -28,7 +29,7 @@ enum DownloadRecord {
 
     static func remove(of file: PartialFile) { FileSystem.remove(path(of: file)) }
 
-    /// The record of this user that was written last, of those whose partial file exists and is not in use.
+    /// Returns this user's newest record whose partial file exists and is not in use; `nil` if there is none.
     static func latest(beside path: String) -> ResumeData? {
         // `try?` because a path that can't be resolved has no records.
         guard let target = try? FileSystem.destination(of: path) else { return nil }
@@ -39,7 +40,7 @@ enum DownloadRecord {
         let readable = candidates.compactMap { name -> (time: Int64, data: ResumeData)? in
             guard let (bytes, time) = FileSystem.ownContents(of: folder + name, atMost: sizeLimit),
                 let data = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), data.partialName + suffix == name,
-                // Also a lock: a download that runs is not interrupted.
+                // This also tries to lock the file, so the file of a running download is left out.
                 let file = try? PartialFile(continuing: data.partialName, for: target, collision: .renames)
             else { return nil }
             file.close()

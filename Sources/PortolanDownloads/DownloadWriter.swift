@@ -6,8 +6,8 @@ import PortolanCore
 import PortolanFileSystem
 import Synchronization
 
-/// The delegate of a download: writes the body to a partial file, and gives it its name at the end. It forwards the
-/// other events to the caller's delegate.
+/// The delegate of a download: writes the body to a partial file, and gives the file its final name at the end. It
+/// forwards the other events to the caller's delegate.
 final class DownloadWriter: DelegatingDelegate {
     enum Outcome: Sendable {
         case complete(DownloadedFile)
@@ -39,7 +39,8 @@ final class DownloadWriter: DelegatingDelegate {
         var destination: DownloadDestination
         /// Why the task was stopped.
         var failure: LoadError?
-        var mustStartOver: String?
+        /// Why the whole file must be requested; `nil` if it need not be.
+        var startOverReason: String?
         var restartReason: String?
         /// Whether the partial file is kept after a cancel.
         var producesResumeData = false
@@ -50,21 +51,21 @@ final class DownloadWriter: DelegatingDelegate {
     let delegate: (any LoadDelegate)?
     /// Whether the caller starts another task if the whole file must be requested. The delegate then receives no end of
     /// this one.
-    private let isRestarted: Bool
+    private let callerRestarts: Bool
     private let state: Mutex<State>
 
     init(
-        _ destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?, isRestarted: Bool,
+        _ destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?, callerRestarts: Bool,
         delegate: (any LoadDelegate)?
     ) {
-        (self.isRestarted, self.delegate) = (isRestarted, delegate)
+        (self.callerRestarts, self.delegate) = (callerRestarts, delegate)
         state = Mutex(State(phase: .waiting(part), destination: destination, restartReason: restartReason))
     }
 
     /// The task was released before its end.
     deinit { end(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")) }
 
-    /// Keeps the partial file also if the task is cancelled.
+    /// Keeps the partial file even if the task is cancelled.
     func produceResumeData() { state.withLock { $0.producesResumeData = true } }
 
     /// Calls `observer` once, when the download has ended; immediately if it has ended already.
@@ -130,7 +131,7 @@ final class DownloadWriter: DelegatingDelegate {
                 if part.size > 0 { state.withLock { $0.restartReason = reason } }
                 return begin(part.file, response, task, now, hasOwnRange: true)
             case .useless(let reason):
-                state.withLock { $0.mustStartOver = reason }
+                state.withLock { $0.startOverReason = reason }
                 return nil
             case .error: throw Self.error(for: response)
             }
@@ -145,12 +146,12 @@ final class DownloadWriter: DelegatingDelegate {
         return begin(file, response, task, now)
     }
 
-    /// - Parameter hasOwnRange: whether the range of the request is that of an earlier download.
+    /// - Parameter hasOwnRange: whether the download itself has set the request's `Range`, to continue an earlier one.
     private func begin(
         _ file: PartialFile, _ response: Response, _ task: LoadTask, _ now: Int64, hasOwnRange: Bool = false
     ) -> Open {
         let request = task.originalRequest
-        // A part that the caller has asked for is no file.
+        // A range that the caller has requested is not the whole file, and can't be continued.
         let validator =
             request.method == .get && request.body == nil && (hasOwnRange || request.fields[.range] == nil) && !response.isBodyPart
             ? ResumedPart.validator(of: response, now: now) : nil
@@ -165,7 +166,7 @@ final class DownloadWriter: DelegatingDelegate {
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
         guard case .writing(var open) = state.withLock({ $0.phase }) else { return .stopped }
-        // The body of a 416 is a text about it.
+        // The body of a 416 is a text about the error.
         if open.response.status == .rangeNotSatisfiable { return .keepGoing }
         let count = Int64(bytes.byteCount)
         if let size = open.size, open.written + count > size, open.resumedBytes > 0 {
@@ -204,7 +205,7 @@ final class DownloadWriter: DelegatingDelegate {
         case .complete: delegate?.loadTask(task, didEndWith: nil)
         case .failed(let error): delegate?.loadTask(task, didEndWith: error)
         case .mustStartOver(let reason):
-            if !isRestarted { delegate?.loadTask(task, didEndWith: Self.restartError(task.originalRequest, reason)) }
+            if !callerRestarts { delegate?.loadTask(task, didEndWith: Self.restartError(task.originalRequest, reason)) }
         }
         publish(outcome)
     }
@@ -235,7 +236,7 @@ final class DownloadWriter: DelegatingDelegate {
             defer { state.phase = .over }
             return state
         }
-        if let reason = ended.mustStartOver {
+        if let reason = ended.startOverReason {
             if case .waiting(let part?) = ended.phase { discard(part.file) }
             return .mustStartOver(reason)
         }
@@ -245,7 +246,7 @@ final class DownloadWriter: DelegatingDelegate {
         case .waiting(let part):
             let failure = failure ?? LoadError(.unknown, message: "the load finished without a response")
             guard let part else { return .failed(failure) }
-            // Nothing says that the bytes of the earlier download are of no use.
+            // The bytes of the earlier download can still be continued.
             part.file.close()
             return .failed(failure.with(part.data.with(part.size, of: part.data.expectedBytes)))
         case .writing(let open):
@@ -298,7 +299,7 @@ final class DownloadWriter: DelegatingDelegate {
         file.close()
     }
 
-    /// The error of a response that is none of the file.
+    /// The error for a response that does not contain the file.
     private static func error(for response: Response) -> LoadError {
         let code: LoadError.Code =
             switch response.status?.code {

@@ -41,7 +41,7 @@ extension Loader {
     ) async throws(LoadError) -> DownloadedFile {
         var (attempt, result) = (Attempt(request, destination, data), Result<DownloadedFile, LoadError>?.none)
         while true {
-            let (task, writer) = try makeDownload(attempt, delegate, on: .background, isRestarted: true)
+            let (task, writer) = try makeDownload(attempt, delegate, on: .background, callerRestarts: true)
             if Task.isCancelled { task.cancel() } else { task.resume() }
             let outcome = await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in writer.whenEnded { continuation.resume(returning: $0) } }
@@ -69,7 +69,7 @@ extension Loader {
         _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue,
         _ completion: @escaping @Sendable (Result<DownloadedFile, LoadError>) -> Void
     ) throws(LoadError) -> LoadTask {
-        let (task, writer) = try makeDownload(attempt, delegate, on: queue, isRestarted: true)
+        let (task, writer) = try makeDownload(attempt, delegate, on: queue, callerRestarts: true)
         writer.whenEnded { [self] outcome in
             var next = attempt
             if let result = next.result(of: outcome) { return completion(result) }
@@ -95,7 +95,7 @@ extension Loader {
         for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: any LoadDelegate,
         on queue: DeliveryQueue = .background
     ) throws(LoadError) -> LoadTask {
-        try makeDownload(Attempt(request, destination, data), delegate, on: queue, isRestarted: false).task
+        try makeDownload(Attempt(request, destination, data), delegate, on: queue, callerRestarts: false).task
     }
 
     /// Does what ``download(for:to:resuming:delegate:)`` does, but blocks the calling thread. For programs that are not
@@ -119,7 +119,7 @@ extension Loader {
     }
 
     private func makeDownload(
-        _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, isRestarted: Bool
+        _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, callerRestarts: Bool
     ) throws(LoadError) -> (task: LoadTask, writer: DownloadWriter) {
         var (request, part, restartReason) = (attempt.request, ResumedPart?.none, attempt.restartReason)
         if let data = attempt.data {
@@ -135,12 +135,13 @@ extension Loader {
         if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
         part?.requestRest(in: &request)
         let writer = DownloadWriter(
-            attempt.destination, resuming: part, restartReason: restartReason, isRestarted: isRestarted && part != nil, delegate: delegate)
+            attempt.destination, resuming: part, restartReason: restartReason, callerRestarts: callerRestarts && part != nil,
+            delegate: delegate)
         return (task(for: request, delegate: writer, on: queue), writer)
     }
 }
 
-/// A download, which is tried again without resume data if that is of no use.
+/// A download. It is tried again without resume data if the data is of no use.
 private struct Attempt {
     let request: Request
     let destination: DownloadDestination
@@ -167,7 +168,7 @@ private struct Attempt {
 extension LoadTask {
     /// Cancels a download, and keeps the bytes that have arrived.
     ///
-    /// Has no effect on the outcome of a task that is no download: it is cancelled, and there is no resume data.
+    /// A task that is not a download is cancelled, too, and `receive` is called with `nil`.
     ///
     /// - Parameter receive: called once, when the download has ended, on any thread. `nil` if the download is complete,
     ///   has no bytes, or can't be continued because the server has sent no strong validator.

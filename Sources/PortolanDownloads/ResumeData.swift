@@ -5,15 +5,15 @@ public import PortolanCore
 import PortolanFileSystem
 public import PortolanURL
 
-/// What a later download needs to continue an incomplete one, also in another process.
+/// What a later download needs to continue an incomplete one, even in another process.
 ///
 /// A download that ends early keeps its bytes in a hidden file beside its destination. This value names that file, the
 /// request, and the validator with which the server recognises the version of the resource. Store it with any encoder:
 /// its format is versioned. It has no credentials: `Authorization`, `Proxy-Authorization` and `Cookie` are left out.
 ///
 /// Resume data from an untrusted source can't reach other files: the file must be beside the destination that the
-/// caller names, and have the name, the owner and the lock of a partial file. But it decides which URL is loaded: check
-/// ``url``.
+/// caller names, have the name of a partial file, belong to this user, and not be in use. But it decides which URL is
+/// loaded: check ``url``.
 public struct ResumeData: Hashable, Sendable {
     /// The URL of the download, without user and password.
     public let url: URLRecord
@@ -42,16 +42,16 @@ public struct ResumeData: Hashable, Sendable {
 
     static let omittedFields: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie, .range, .ifRange]
 
-    /// The request of the download, with the default time limits and policies. Add what it needs in addition, such as
-    /// credentials.
+    /// The request of the download, with the default time limits and policies. Add what the request needs in addition,
+    /// such as credentials.
     public var request: Request {
         var request = Request(url: url)
         request.fields = fields
         return request
     }
 
-    /// The resume data of a download to this path that has ended without one: the program was killed, or the machine
-    /// has crashed. `nil` if there is none that can be continued.
+    /// The resume data of a download to this path that was interrupted: the program was killed, or the machine has
+    /// crashed. `nil` if there is no such download that can be continued.
     ///
     /// If there are several, the one that was started last.
     ///
@@ -61,7 +61,7 @@ public struct ResumeData: Hashable, Sendable {
         self = data
     }
 
-    /// Removes the partial file and what belongs to it. The data can't be used any more.
+    /// Removes the partial file and its record. The data can't be used any more.
     ///
     /// - Parameter destination: the destination of the download.
     public func discard(from destination: DownloadDestination) {
@@ -81,7 +81,7 @@ extension ResumeData: Codable {
     }
 
     private static let version = 1
-    /// No server accepts longer ones.
+    /// In bytes, except `fields`, which is a number. No server accepts more.
     private static let limits = (url: 64 << 10, fields: 256, fieldBytes: 64 << 10, validator: 1 << 10)
 
     public func encode(to encoder: any Encoder) throws {
@@ -135,7 +135,7 @@ extension ResumeData: Codable {
 }
 
 extension LoadError {
-    /// What continues the download that has failed; `nil` if the load was no download, or can't be continued.
+    /// What continues the download that has failed; `nil` if the load was not a download, or can't be continued.
     public var resumeData: ResumeData? { anyResumeData as? ResumeData }
 
     func with(_ resumeData: ResumeData?) -> LoadError {

@@ -48,7 +48,7 @@ struct ResumedPart: Sendable {
         request.fields[.ifRange] = data.validator
     }
 
-    /// What a response to that request means.
+    /// What a response to the request of ``requestRest(in:)`` means.
     enum Answer: Equatable {
         /// The body has the missing bytes. `size` is that of the whole file; `nil` if the server does not say it.
         case rest(size: Int64?)
@@ -91,7 +91,7 @@ struct ResumedPart: Sendable {
         // Decoded bytes have other offsets than those of the server.
         guard !response.fields.contains(.contentEncoding), response.remainingContentCodings.isEmpty else { return nil }
         if response.status == nil {
-            // Such as `file:`, whose date is of the machine's own clock.
+            // For example `file:`. Its date comes from this machine's clock, so it is used whatever its age is.
             return response.fields.contains(.eTag)
                 ? response.fields[.eTag].flatMap { $0.hasPrefix("\"") ? $0 : nil } : response.fields[.lastModified]
         }
