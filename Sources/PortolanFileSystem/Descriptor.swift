@@ -8,8 +8,7 @@ import PortolanCore
     import Musl
 #endif
 
-/// A file descriptor. All reads and writes of the command go through this type. The code that opens a file also closes
-/// it.
+/// A file descriptor. It is not closed automatically: the code that opens a file also closes it.
 package struct Descriptor: Equatable, Sendable {
     package let number: Int32
 
@@ -19,7 +18,7 @@ package struct Descriptor: Equatable, Sendable {
     package static let standardOutput = Self(number: 1)
     package static let standardError = Self(number: 2)
 
-    /// Writes all the bytes. Blocks until the reader has taken them.
+    /// Writes all the bytes. Blocks while a pipe, socket or terminal accepts none.
     ///
     /// write(2)
     package func write(all bytes: borrowing RawSpan) throws(SystemError) {
@@ -50,7 +49,7 @@ package struct Descriptor: Equatable, Sendable {
         return nil
     }
 
-    /// Waits until bytes are available, and reads them. Returns 0 at the end of the file.
+    /// Waits until bytes are available, and reads them. Returns the number of bytes; 0 at the end of the file.
     ///
     /// read(2)
     package func read(into buffer: inout [UInt8]) throws(SystemError) -> Int {
@@ -88,14 +87,14 @@ package struct Descriptor: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - limit: the largest accepted number of bytes.
-    ///   - end: when the time is over, on the clock of `MonotonicTime`; `nil` for no limit.
-    /// - Returns: the bytes; `nil` if the end did not arrive in time.
+    ///   - deadline: the end of the wait, on the clock of `MonotonicTime`; `nil` for no limit.
+    /// - Returns: the bytes; `nil` if the end of the file did not arrive in time.
     /// - Throws: ``SystemError/fileTooLarge`` above `limit`.
-    package func contents(atMost limit: Int, until end: Duration?) throws(SystemError) -> [UInt8]? {
+    package func contents(atMost limit: Int, until deadline: Duration?) throws(SystemError) -> [UInt8]? {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while bytes.count <= limit {
-            guard try waitUntilReadable(within: end.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
+            guard try waitUntilReadable(within: deadline.map { max($0 - MonotonicTime.now, .zero) }) else { return nil }
             let count = try read(into: &buffer)
             guard count > 0 else { return bytes }
             bytes += buffer[..<count]
@@ -153,7 +152,7 @@ package struct Descriptor: Equatable, Sendable {
 
     package var isTerminal: Bool { isatty(number) == 1 }
 
-    /// The number of columns if this is a terminal: ioctl_tty(2).
+    /// The number of columns if this is a terminal, otherwise `nil`: ioctl_tty(2).
     package var columns: Int? {
         var size = winsize()
         guard unsafe ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }

@@ -18,7 +18,7 @@ package struct FileMetadata {
         /// `nil` if the user cannot read the value.
         let value: [UInt8]?
 
-        var text: String { String(decoding: name.dropLast().lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self) }
+        var nameText: String { String(decoding: name.dropLast().lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self) }
     }
 
     private static let accessList = "system.posix_acl_access"
@@ -71,7 +71,7 @@ package struct FileMetadata {
     ///
     /// - Parameter isPrivate: whether only the owner can access the new file: permissions 0600, and no access control
     ///   list.
-    /// - Returns: Descriptions of the metadata that could not be applied.
+    /// - Returns: descriptions of the metadata that could not be applied.
     package func apply(to file: Descriptor, isPrivate: Bool) throws(SystemError) -> [String] {
         var lostProperties: [String] = []
         var permissions = isPrivate ? 0o600 : permissions
@@ -85,14 +85,14 @@ package struct FileMetadata {
             lostProperties.append("the permission bits 0\(String(permissions & 0o7000, radix: 8))")
             permissions &= 0o777
         }
-        // The new file has the default list of the folder, and not the list of the old file.
+        // The new file has got the default list of the folder. The list of the old file is set below.
         try FileSystem.removeAttribute(Self.accessList, of: file)
-        for attribute in attributes where !Self.contentAttributes.contains(attribute.text) {
-            let isAccessList = attribute.text == Self.accessList
+        for attribute in attributes where !Self.contentAttributes.contains(attribute.nameText) {
+            let isAccessList = attribute.nameText == Self.accessList
             if isAccessList, isPrivate { continue }
             // With another group, the list's entry for the owning group would apply to that group.
-            if attribute.text != Self.capabilities, !isAccessList || kept.group, Self.set(attribute, of: file) { continue }
-            lostProperties.append(isAccessList ? "the access control list" : "the attribute '\(attribute.text)'")
+            if attribute.nameText != Self.capabilities, !isAccessList || kept.group, Self.set(attribute, of: file) { continue }
+            lostProperties.append(isAccessList ? "the access control list" : "the attribute '\(attribute.nameText)'")
             // With an access control list, these bits are its mask and not the group's permissions. acl(5)
             if isAccessList { permissions &= ~0o070 }
         }

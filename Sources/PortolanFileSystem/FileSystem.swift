@@ -96,8 +96,8 @@ package enum FileSystem {
 
     /// Reads a small regular file that belongs to this user. Does not follow a symbolic link.
     ///
-    /// - Returns: the bytes, and the time of the last change in nanoseconds since 1970; `nil` if there is no such file,
-    ///   or if it has more than `limit` bytes.
+    /// - Returns: the bytes, and the time of the last modification in nanoseconds since 1970; `nil` if there is no such
+    ///   file, or if it has more than `limit` bytes.
     package static func ownContents(of path: String, atMost limit: Int) -> (bytes: [UInt8], time: Int64)? {
         // `try?` because the caller ignores files that it can't read.
         guard let file = try? openForReading(path, followsLinks: false) else { return nil }
@@ -182,7 +182,7 @@ package enum FileSystem {
     ///
     /// - Returns: Whether the file has this owner, and whether it has this group.
     package static func setOwner(_ owner: UInt32, _ group: UInt32, of file: Descriptor) -> (owner: Bool, group: Bool) {
-        // The owner `uid_t.max` means no change.
+        // The owner `uid_t.max` means that the owner does not change.
         if fchown(file.number, owner, group) != 0 { _ = fchown(file.number, uid_t.max, group) }
         var information = stat()
         guard unsafe fstat(file.number, &information) == 0 else { return (false, false) }
@@ -198,14 +198,14 @@ package enum FileSystem {
         guard fchmod(file.number, mode) == 0 else { throw .last }
     }
 
-    /// Sets the time of the last change, in seconds since 1970. futimens(3)
+    /// Sets the time of the last modification, in seconds since 1970. futimens(3)
     package static func setModificationTime(_ seconds: Int64, of file: Descriptor) throws(SystemError) {
         let time = timespec(tv_sec: time_t(seconds), tv_nsec: 0)
         let times = [time, time]
         guard unsafe futimens(file.number, times) == 0 else { throw .last }
     }
 
-    /// The time of the last change of a file, in seconds since 1970; `nil` if there is no file. stat(2)
+    /// The time of the last modification of a file, in seconds since 1970; `nil` if there is no file. stat(2)
     package static func modificationTime(at path: String) -> Int64? {
         var information = stat()
         return unsafe stat(path, &information) == 0 ? Int64(information.st_mtim.tv_sec) : nil
@@ -262,7 +262,8 @@ package enum FileSystem {
         return (String(path[..<start]), String(path[start...]))
     }
 
-    /// Why no file can be created in a folder, as a clause; `nil` if the folder exists.
+    /// Says that a folder does not exist or is not a folder, as a clause; `nil` if it is a folder, or can't be
+    /// examined.
     ///
     /// - Parameter folder: the first result of ``split(_:)``.
     package static func problem(withFolder folder: String) -> String? {
@@ -273,7 +274,7 @@ package enum FileSystem {
         return errno == ENOENT ? "the folder '\(name)' does not exist" : nil
     }
 
-    /// Returns the path without symbolic links, even if the last link leads to a name that does not exist yet.
+    /// Returns the path of the file to which symbolic links lead. The file need not exist yet.
     package static func destination(of path: String) throws(SystemError) -> String {
         var path = path
         for _ in 0..<linkLimit {

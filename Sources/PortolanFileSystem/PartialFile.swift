@@ -29,7 +29,7 @@ package struct PartialFile: Sendable {
     package let finalPath: String
     private let collision: Collision
     private let isPrivate: Bool
-    /// The metadata of the file with the final name; `nil` if there is none.
+    /// The metadata of the file to replace; `nil` if there is none.
     private let oldMetadata: FileMetadata?
 
     /// Creates the file.
@@ -53,10 +53,10 @@ package struct PartialFile: Sendable {
         }
     }
 
-    /// Opens a file that an earlier value has left, to write behind its bytes.
+    /// Opens a file that an earlier `PartialFile` has left, to append bytes.
     ///
     /// The name can come from anywhere: it must be one of ``temporaryPath(beside:)`` for this target, and belong to a
-    /// regular file of this user with one name, which no other program writes.
+    /// regular file of this user with one hard link, which no other program writes.
     ///
     /// - Parameter name: without folder.
     package init(continuing name: String, for target: String, collision: Collision) throws(LoadError) {
@@ -128,7 +128,8 @@ package struct PartialFile: Sendable {
 
     /// Gives the file its final name, and closes it. If that fails, the file is removed.
     ///
-    /// - Parameter modified: the time of the last change, in seconds since 1970; `nil` for now.
+    /// - Parameter modified: the time of the last modification, in seconds since 1970; `nil` for the time of the last
+    ///   write.
     @discardableResult
     package func complete(modified: Int64? = nil) throws(LoadError) -> Completion {
         var lostProperties: [String] = []
@@ -160,8 +161,8 @@ package struct PartialFile: Sendable {
     /// The largest number behind a name. More files with one name are an error of a program.
     private static let largestNumber = 9999
 
-    /// Creates an empty file with the final name, unless it may replace a file, so that the move cannot replace a file
-    /// of another program.
+    /// Returns the final path. Unless a file may be replaced, first creates an empty file there, so that the move
+    /// cannot replace a file of another program.
     private func reserveFinalPath() throws(SystemError) -> String {
         if collision == .replaces { return finalPath }
         for number in 0...Self.largestNumber {
@@ -170,7 +171,7 @@ package struct PartialFile: Sendable {
                 try FileSystem.create(path).close()
                 return path
             } catch {
-                guard collision == .renames, error.meansExistingFile else { throw error }
+                guard collision == .renames, error.isExistingFile else { throw error }
             }
         }
         throw .existingFile
@@ -220,7 +221,7 @@ package struct PartialFile: Sendable {
         return ".\(name)."
     }
 
-    /// Whether a file with this name, in the folder of a file, can be the partial file of it.
+    /// Whether `name` can be the name of the partial file of the file `finalName` in the same folder.
     package static func isTemporaryName(_ name: String, of finalName: String) -> Bool {
         let (octets, prefix) = (Array(name.utf8), Array(prefix(of: finalName).utf8))
         guard octets.count == prefix.count + digitCount + suffix.utf8.count, octets.starts(with: prefix), name.hasSuffix(suffix) else {

@@ -6,7 +6,7 @@
     import Musl
 #endif
 
-/// A system call that failed, with the reason.
+/// The `errno` of a failed system call.
 package struct SystemError: Error, Equatable, CustomStringConvertible {
     package let code: Int32
 
@@ -15,13 +15,13 @@ package struct SystemError: Error, Equatable, CustomStringConvertible {
     /// The error of the most recent failed call on this thread.
     package static var last: SystemError { SystemError(code: errno) }
 
-    /// The error of the kernel for a call that does not support this kind of file.
+    /// The kernel also uses EINVAL for calls that do not support the kind of file.
     package static let notRegularFile = SystemError(code: EINVAL)
     package static let existingFile = SystemError(code: EEXIST)
     package static let fileTooLarge = SystemError(code: EFBIG)
 
-    package var meansClosedReader: Bool { code == EPIPE }
-    package var meansExistingFile: Bool { code == EEXIST }
+    package var isBrokenPipe: Bool { code == EPIPE }
+    package var isExistingFile: Bool { code == EEXIST }
 
     /// strerror(3), which uses a buffer per thread
     package var description: String {

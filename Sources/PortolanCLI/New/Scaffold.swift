@@ -35,7 +35,7 @@ struct Scaffold {
         } catch {
             for path in written { FileSystem.remove(path) }
             for path in folders.reversed() { FileSystem.removeFolder(path) }
-            throw error.meansExistingFile
+            throw error.isExistingFile
                 ? Failure(
                     .writeFailed, "'\(folder)' exists and is not overwritten; choose another name, or run the command in another folder")
                 : Failure(.writeFailed, "creating '\(folder)' failed: \(error)")

@@ -25,6 +25,6 @@ enum StandardOutput {
 extension Failure {
     /// The failure of a write. There is no message if the reader has closed the output.
     init(writing name: String, _ error: SystemError) {
-        self = error.meansClosedReader ? .readerClosedOutput : Failure(.writeFailed, "writing to \(name) failed: \(error)")
+        self = error.isBrokenPipe ? .readerClosedOutput : Failure(.writeFailed, "writing to \(name) failed: \(error)")
     }
 }
