@@ -2,7 +2,7 @@
 
 import CPortolanZlib
 
-/// The checksum of gzip, for stored octets: it finds accidental damage, and nothing that is done on purpose.
+/// The checksum of gzip, for stored octets: it detects accidental damage, but no deliberate change.
 ///
 /// RFC 1952 §8
 package enum CRC32 {

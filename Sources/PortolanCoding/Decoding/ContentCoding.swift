@@ -2,7 +2,7 @@
 
 package import HTTPTypes
 
-/// A content coding that Portolan can decode. The transfer coding has the same name.
+/// A content coding that Portolan can decode. The transfer codings have the same names.
 ///
 /// Source: RFC 9110 §8.4.1, RFC 9112 §7.2.
 package enum ContentCoding: Sendable {

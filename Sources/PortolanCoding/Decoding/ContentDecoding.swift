@@ -9,12 +9,12 @@ package import PortolanCore
 ///   unchanged, including Content-Encoding and Content-Length, as in Fetch and curl.
 ///   ``Response/remainingContentCodings`` names the codings that the bytes still have.
 /// - If one of the content codings is unknown, all of them remain (Fetch, "handle content codings"). So the field
-///   describes the bytes.
+///   Content-Encoding describes the bytes.
 /// - Transfer codings other than chunked belong to the message and not to its content. They are decoded whatever the
 ///   caller requests for the content codings (RFC 9112 §6.1, §7).
 /// - Without a body (HEAD, 204, 304) nothing is decoded. The content codings also remain if the request asks for the
-///   coded bytes (`Request.decodesContent`), and in a 206 response. A range is one of the coded bytes (RFC 9110
-///   §14), and most ranges do not begin where a coding does.
+///   coded bytes (`Request.decodesContent`), and in a 206 response. A range counts coded bytes (RFC 9110 §14), and most
+///   ranges do not begin where the coding begins.
 /// - An empty body stays empty, whatever codings the response names, as in browsers.
 ///
 /// Source: RFC 9110 §8.4; RFC 1950, 1951, 1952 (``Inflater``).

@@ -5,8 +5,8 @@
 public struct ContentDecodingLimits: Hashable, Sendable {
     /// The maximum ratio between the output of any coding of a body and the received body; `nil`: no limit.
     ///
-    /// Checked only after 16 MiB of output, because a small body that mostly repeats one line is no attack. The ratio
-    /// of DEFLATE is at most 1032.
+    /// Checked only after 16 MiB of output, because a small body that mostly repeats one line is not an attack. The
+    /// ratio of DEFLATE is at most 1032.
     public var maximumRatio: Int?
     /// The maximum number of bytes in the output of any coding of a body; `nil`: no limit. This many bytes are
     /// delivered before the load fails.
