@@ -30,17 +30,18 @@ public final class ManualClock: LoadClock {
 
     /// Advances time by `duration`. Fires each timer that becomes due, at its own time, before it returns.
     public func advance(by duration: Duration) {
-        let end = now + duration
-        while let timers = removeNextTimers(until: end) {
+        let targetTime = now + duration
+        while let timers = removeNextTimers(until: targetTime) {
             for timer in timers { timer.fire() }
         }
     }
 
-    /// Advances time to the next deadline, and removes the timers that are due; `nil` if time has reached `end`.
-    private func removeNextTimers(until end: Duration) -> [ScheduledTimer]? {
+    /// Advances time to the next deadline, and removes the timers that are due; `nil` if no deadline is left until
+    /// `targetTime`.
+    private func removeNextTimers(until targetTime: Duration) -> [ScheduledTimer]? {
         state.withLock { state in
-            guard let next = state.timers.nextDeadline, next <= end else {
-                state.now = end
+            guard let next = state.timers.nextDeadline, next <= targetTime else {
+                state.now = targetTime
                 return nil
             }
             state.now = max(state.now, next)

@@ -14,8 +14,9 @@ public final class RecordingDelegate: LoadDelegate {
         case sent
         case redirect(URLRecord)
         case challenge, challengeCancelled, newBody
-        /// A nested load began at this depth. The next case is its end, with its error.
+        /// A nested load began at this depth.
         case nestedLoadBegan(URLRecord, depth: Int)
+        /// A nested load ended. The code is `nil` if the load is complete.
         case nestedLoadEnded(URLRecord, LoadError.Code?)
         case finished
         case failed(LoadError.Code)
