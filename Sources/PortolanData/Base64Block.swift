@@ -26,9 +26,6 @@ extension ByteBlock {
         Self.isAll(base64Mask .& second.base64Mask .& third.base64Mask .& fourth.base64Mask)
     }
 
-    /// The number of bytes that sixteen base64 characters encode.
-    static let base64DecodedCount = 12
-
     /// The number of bytes that `storeBase64Decoded` writes: the decoded bytes, and two zeros after them.
     static let base64DecodedRoom = 14
 

@@ -73,10 +73,11 @@ package struct Descriptor: Equatable, Sendable {
     ///
     /// poll(2)
     package func waitUntilReadable(within limit: Duration?) throws(SystemError) -> Bool {
-        let milliseconds = limit.map { Int32(clamping: Int64($0 / .milliseconds(1))) } ?? -1
+        let deadline = limit.map { MonotonicTime.now + $0 }
         var descriptor = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         while true {
-            let count = unsafe poll(&descriptor, 1, milliseconds)
+            let rest = deadline.map { max($0 - MonotonicTime.now, .zero) }
+            let count = unsafe poll(&descriptor, 1, rest.map { Int32(clamping: Int64($0 / .milliseconds(1))) } ?? -1)
             if count >= 0 { return count > 0 }
             guard errno == EINTR else { throw .last }
         }

@@ -46,11 +46,11 @@ struct FolderWatch: ~Copyable {
         }
     }
 
-    /// Watches the folders up to the first missing one. A folder that is already watched stays watched.
+    /// Watches the folders that exist. A folder that is already watched stays watched.
     ///
     /// - Returns: Whether all folders exist.
     private func watchAll() -> Bool {
-        folders.allSatisfy { unsafe inotify_add_watch(descriptor, $0, Self.changes) >= 0 }
+        folders.reduce(true) { unsafe inotify_add_watch(descriptor, $1, Self.changes) >= 0 && $0 }
     }
 
     private func discardEvents() {

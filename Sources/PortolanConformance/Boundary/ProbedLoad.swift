@@ -24,7 +24,6 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because loc
         /// Whether only `destroy` remains to be called.
         var isIdle = false
         var isDestroyed = false
-        var stopsRunning = 0
         var callTimes: [(LoadFunction, Duration)] = []
         var threadChanges: [String] = []
     }

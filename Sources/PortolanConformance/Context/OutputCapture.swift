@@ -19,6 +19,14 @@ enum OutputCapture {
         fflush(nil)
         var savedDescriptors: [Int32] = []
         var files: [String] = []
+        // Also if the second file can't be created.
+        defer {
+            for (saved, output) in zip(savedDescriptors, outputs) {
+                dup2(saved, output.number)
+                close(saved)
+            }
+            for file in files { unsafe unlink(file) }
+        }
         for (_, number) in outputs {
             var template = Array("\(folder)/portolan-judge-XXXXXX".utf8CString)
             let file = unsafe mkstemp(&template)
@@ -27,13 +35,6 @@ enum OutputCapture {
             savedDescriptors.append(dup(number))
             dup2(file, number)
             close(file)
-        }
-        defer {
-            for (index, output) in outputs.enumerated() {
-                dup2(savedDescriptors[index], output.number)
-                close(savedDescriptors[index])
-                unsafe unlink(files[index])
-            }
         }
         try action()
         fflush(nil)

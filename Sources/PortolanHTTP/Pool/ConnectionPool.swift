@@ -45,7 +45,7 @@ final class ConnectionPool {
         var unsharedCount = 0
         /// Open connections that accept no more transactions.
         var draining: Set<ObjectIdentifier> = []
-        var attempts: [(attempt: any ConnectionAttempt, firstNumberAfter: Int)] = []
+        var attempts: [any ConnectionAttempt] = []
         var queue = RequestQueue()
         /// Whether a connection carries several loads at the same time (HTTP/2); `nil` before the first connection.
         var isMultiplexed: Bool?
@@ -95,7 +95,7 @@ final class ConnectionPool {
     /// Removes a load from the queue.
     func cancel(_ ticket: Ticket) {
         guard let origin = origins[ticket.key], origin.queue.remove(number: ticket.number) else { return }
-        if origin.attempts.count > origin.queue.count, let last = origin.attempts.last { last.attempt.cancel() }
+        if origin.attempts.count > origin.queue.count, let last = origin.attempts.last { last.cancel() }
         removeIfUnused(ticket.key, origin)
     }
 
@@ -174,7 +174,7 @@ final class ConnectionPool {
         var attempt: (any ConnectionAttempt)?
         let newAttempt = connector.connect(to: key, in: self, for: owner) { [self, weak owner] result in
             let isRefusedByOwner = attempt?.isRefusedByOwner ?? false
-            origin.attempts.removeAll { $0.attempt === attempt }
+            origin.attempts.removeAll { $0 === attempt }
             attempt = nil
             switch result {
             case .success(let connection): attemptSucceeded(key, origin, connection, owner)
@@ -183,7 +183,7 @@ final class ConnectionPool {
             }
         }
         attempt = newAttempt
-        origin.attempts.append((newAttempt, number))
+        origin.attempts.append(newAttempt)
         newAttempt.start()
     }
 
