@@ -17,8 +17,8 @@
         ///
         /// - Parameters:
         ///   - folder: its path; `nil` for `portolan` in `$XDG_CACHE_HOME`, or in `~/.cache`.
-        ///   - byteLimit: the largest number of bytes in the folder. The responses that were not used for the longest
-        ///     time make room for new ones. A body of more than an eighth of the limit is not stored.
+        ///   - byteLimit: the largest number of bytes that the responses take up. The least recently used responses
+        ///     make room for new ones. A response of more than an eighth of the limit is not stored.
         ///   - logger: receives problems of the files.
         /// - Throws: ``StoreError/Code/newerVersion``, ``StoreError/Code/notPrivate`` and the like. A damaged index
         ///   is no error: the cache is then empty.

@@ -32,9 +32,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let noResources = Code(rawValue: "no-resources")
         /// The system or SQLite reports another error.
         public static let ioFailed = Code(rawValue: "io-failed")
-        /// The state folder is closed.
+        /// The state folder or the cache is closed.
         public static let closed = Code(rawValue: "closed")
-        /// The path of the user's state folder is unknown.
+        /// The path of the user's state or cache folder is unknown.
         public static let noFolder = Code(rawValue: "no-folder")
     }
 

@@ -40,7 +40,7 @@
 
         /// Opens a folder on a new thread.
         ///
-        /// - Parameter completion: called once, on that thread.
+        /// - Parameter completion: called once, on that thread or, if it can't be started, on the calling thread.
         static func open(
             _ files: StateFiles, options: Database.Options, logger: Logger,
             completion: @escaping @Sendable (Result<OpenStores, StoreError>) -> Void

@@ -98,7 +98,7 @@
 
         /// Replaces the known rows, and passes the differences to the storage.
         ///
-        /// - Parameter isWhole: whether `records` are all records, so that a known record that is missing was removed.
+        /// - Parameter isWhole: whether a known record that is not in `records` was removed by another process.
         private func merge(_ records: [Record], isWhole: Bool) {
             let old = knownRows
             setKnownRows(records)

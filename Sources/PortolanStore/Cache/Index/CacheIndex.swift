@@ -7,7 +7,8 @@
 
     /// The index of a cache on disk: which responses there are, and how much room they take.
     ///
-    /// All functions block, and each change is one transaction. A row can be damaged, so each record has a checksum.
+    /// All functions block. Changes are made in a transaction of the caller. A row can be damaged, so each record has a
+    /// checksum.
     struct CacheIndex {
         let database: Database
         /// The limit in the index, in bytes; 0 if it was not read.
@@ -138,6 +139,8 @@
         }
 
         /// Replaces the record of an entry.
+        ///
+        /// - Parameter received: when the response was received or validated, in seconds since 1970.
         static func update(_ id: Int64, _ octets: [UInt8], received: Int64, cost: Int64, _ statements: Database.Statements) throws {
             try statements.execute(
                 "UPDATE entry SET received = ?, cost = ? WHERE id = ?", [.integer(received), .integer(cost), .integer(id)])

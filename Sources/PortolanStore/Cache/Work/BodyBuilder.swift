@@ -4,8 +4,8 @@
     import PortolanCache
     import PortolanCore
 
-    /// The body of a response that is being written: in memory, or in a file if it is large. Only the thread that
-    /// writes uses it.
+    /// The body of a response that is being written: in memory, or in a file if it is large. Only the writing
+    /// thread uses it.
     final class BodyBuilder {
         /// The largest body that is stored in the index, in bytes.
         static let smallLimit: Int64 = 16 << 10

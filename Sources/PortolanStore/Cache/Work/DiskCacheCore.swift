@@ -321,7 +321,7 @@
         }
 
         func remove(_ selection: CacheSelection) {
-            let time = MonotonicTime.nanoseconds
+            let removalTime = MonotonicTime.nanoseconds
             let number: Int64? = state.withLock { state in
                 if state.isClosed { return nil }
                 let number = state.newNumber()
@@ -331,17 +331,17 @@
                 }
                 return number
             }
-            if let number { remove(selection, time, number) }
+            if let number { remove(selection, removalTime, number) }
         }
 
         /// Removes entries in the index. A removal that fails, for example because the disk is full, still counts for
         /// the look-ups of this process, and is tried again.
-        private func remove(_ selection: CacheSelection, _ time: Int64, _ number: Int64) {
+        private func remove(_ selection: CacheSelection, _ removalTime: Int64, _ number: Int64) {
             writing.submit { [self] worker in
-                if worker.remove(selection, removalTime: time) {
+                if worker.remove(selection, removalTime: removalTime) {
                     state.withLock { $0.removals.removeAll { $0.number == number } }
                 } else {
-                    let timer = ScheduledTimer { [weak self] in self?.remove(selection, time, number) }
+                    let timer = ScheduledTimer { [weak self] in self?.remove(selection, removalTime, number) }
                     clock.schedule(timer, at: clock.now + Self.retryInterval)
                 }
             }
@@ -359,7 +359,7 @@
                 worker.recordUses()
                 completion.withLock { $0.take() }?()
             }
-            // The thread may have ended.
+            // The writing thread may have ended.
             if isClosed { completion.withLock { $0.take() }?() }
         }
 
@@ -404,7 +404,7 @@
 
         private let isEnded = ConditionLock(false)
 
-        /// Called by the thread that writes when everything is written and closed.
+        /// Called by the writing thread when everything is written and closed.
         func didEnd() { isEnded.withLockBroadcasting { $0 = true } }
         func waitForEnd() { isEnded.wait { $0 ? () : nil } }
     }
@@ -416,7 +416,7 @@
         var count: Int64
     }
 
-    /// A response whose octets have all been received.
+    /// A response of which no more octets will be received.
     struct FinishedBody: Sendable {
         let opening: CacheOpening
         /// When the writer was opened, by the monotonic clock in nanoseconds.

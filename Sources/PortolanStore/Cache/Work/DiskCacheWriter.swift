@@ -6,7 +6,7 @@
     import PortolanCore
     import Synchronization
 
-    /// Collects the octets of a body in blocks, and passes each full block to the thread that writes.
+    /// Collects the octets of a body in blocks, and passes each full block to the writing thread.
     final class DiskCacheWriter: CacheWriter {
         private struct State {
             var block: [UInt8] = []
@@ -73,7 +73,8 @@
             core.writerDidEnd()
         }
 
-        /// - Returns: the octets that were not passed on, and the number of all; `nil` if the writer has ended before.
+        /// - Returns: the octets that were not passed on, and the number of all octets; `nil` if the writer has ended
+        ///   before.
         private func end() -> (octets: [UInt8], count: Int64)? {
             state.withLock { state in
                 guard !state.isEnded else { return nil }
