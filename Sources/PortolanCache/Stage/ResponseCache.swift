@@ -44,8 +44,8 @@ public final class ResponseCache: Sendable {
 
     /// Makes an empty cache in memory.
     ///
-    /// - Parameter memoryLimit: the largest number of bytes that the cache holds. The responses that were not used for
-    ///   the longest time make room for new ones. A body of more than an eighth of the limit is not stored.
+    /// - Parameter memoryLimit: the largest number of bytes that the cache holds. The least recently used responses
+    ///   make room for new ones. A response of more than an eighth of the limit is not stored.
     public convenience init(memoryLimit: Int = 64 << 20) {
         self.init(store: MemoryCacheStore(byteLimit: memoryLimit))
     }
