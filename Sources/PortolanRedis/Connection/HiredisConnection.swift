@@ -11,7 +11,7 @@
 
     /// A connection to the server. hiredis makes it and parses the replies. One thread uses it at a time.
     ///
-    /// Nothing blocks except for ``init(_:timeout:)``.
+    /// Nothing blocks except for ``init(_:timeout:replyLimit:)``.
     // `@unchecked` because the thread that makes the connection passes it on to the thread that uses it. `@safe`
     // because only this class uses the context, and releases it at its end.
     @safe final class HiredisConnection: @unchecked Sendable {

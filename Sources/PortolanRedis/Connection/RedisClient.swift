@@ -182,7 +182,7 @@
             }
         }
 
-        /// Ends requests, with or without a reply.
+        /// Ends a request, with or without a reply.
         func end(_ request: Request, _ reply: RedisReply?) {
             state.withLock { state in
                 state.requestCount -= 1

@@ -7,7 +7,7 @@
     import PortolanCoding
     import Synchronization
 
-    /// Collects a body in memory, and sends it to the server when it is complete.
+    /// Collects a body in memory, and sends the body to the server at the end.
     final class RedisCacheWriter: CacheWriter {
         private struct State {
             var octets: [UInt8] = []
