@@ -141,7 +141,7 @@ final class CacheExchange: ForwardingClient {
         return store(response, policy)
     }
 
-    /// Drops the response of the next handler, and continues with `action` at its end.
+    /// Drops the response of the next handler. Continues with `action` when the response ends.
     private func drop(then action: @escaping @Sendable () -> Void) -> Flow {
         state.withLock { $0.mode = .dropping(then: action) }
         return .keepGoing

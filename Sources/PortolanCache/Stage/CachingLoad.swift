@@ -202,7 +202,7 @@ final class CachingLoad: ProtocolLoad {
         }
         clock.schedule(waiting.timer, at: deadline)
         if case .waiting(let current) = phase.withLock({ $0 }), current === waiting { return }
-        // The load was stopped, or has continued, meanwhile.
+        // The load was stopped or has continued in the meantime.
         cache.remove(waiting, key)
         (client as? any QueueingClient)?.didLeaveQueue(mayReturn: false)
     }
@@ -233,14 +233,14 @@ final class CachingLoad: ProtocolLoad {
 
     /// The head of the response is here, and the response is being stored if that is possible.
     ///
-    /// - Parameter isShareable: whether it can answer other requests.
+    /// - Parameter isShareable: whether the response can answer other requests.
     func responseDidBegin(isShareable: Bool) {
         guard lookup.isShareable, !bypassesCache else { return }
         cache.record(key, isShareable: isShareable)
         if !isShareable { endSharing(.alone) }
     }
 
-    /// Only a stored response may answer, and there is none.
+    /// Fails the load or answers with 504, because only a stored response may answer the request, and none can.
     private func fail(_ reason: CacheReason) {
         guard request.cachePolicy != .onlyCached else {
             let message = "\(request.url.shortDescription) must come from the cache: \(reason.rawValue)"
@@ -259,7 +259,7 @@ final class CachingLoad: ProtocolLoad {
 
     /// Answers with a stored response that needs no validation.
     ///
-    /// - Parameter isCollapsed: whether it is the response to another request for which the load has waited.
+    /// - Parameter isCollapsed: whether the stored response is that of another load, for which this load has waited.
     func answer(with entries: [CacheEntry], _ use: CacheDecision.Use, isCollapsed: Bool = false) {
         let entry = entries[use.index]
         var content = self.content(entry, entry.stored, use.answer, age: use.age)

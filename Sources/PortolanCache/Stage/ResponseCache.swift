@@ -169,8 +169,8 @@ extension Response {
 }
 
 extension ResponseCache: LoadCache {
-    /// GET and HEAD requests can be answered, an unsafe request removes stored responses, and any other request that
-    /// must be answered by the cache fails. Other requests do not use the cache.
+    /// GET and HEAD requests can be answered, and unsafe requests remove stored responses. Any other request fails if
+    /// only the cache may answer it. Otherwise it does not use the cache.
     package func makeHandler(inFrontOf next: RegisteredHandler, for request: Request, loader: Loader) -> (any CacheHandler)? {
         let isQuestion = (request.method == .get || request.method == .head) && request.body == nil
         guard isQuestion || !request.method.isSafe || request.cachePolicy == .onlyCached else { return nil }

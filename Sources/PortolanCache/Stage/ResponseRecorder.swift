@@ -16,7 +16,7 @@ final class ResponseRecorder: Sendable {
         let stored: StoredResponse
         /// The range of a 206 response; `nil` for another response.
         let range: ContentRange?
-        /// The response with the fields that are stored.
+        /// The response as the server has sent it, or as the delegate has changed it.
         var response: Response
         /// The stored part that is extended.
         let extended: CacheEntry?

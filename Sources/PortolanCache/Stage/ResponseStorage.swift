@@ -162,7 +162,7 @@ final class ResponseStorage: Sendable {
         return writer
     }
 
-    /// The response as it is stored; `nil` if it may not be stored. It then removes older stored responses.
+    /// The response as it is stored; `nil` if it may not be stored. Stored responses that it replaces are then removed.
     func makeDraft(of response: Response, at time: Int64? = nil) -> ResponseRecorder.Draft? {
         let (lookup, wasResent) = state.withLock { ($0.lookup, $0.wasResent) }
         do throws(Storability.Refusal) {
@@ -212,7 +212,7 @@ extension SelectingFields {
     /// Whether the response depends on credentials that the loader adds to the request later, so that no request can be
     /// compared with it.
     ///
-    /// - Parameter wasResent: whether the request was sent again, with a credential and with the cookies of a 401.
+    /// - Parameter wasResent: whether the request was sent again, with a credential and the cookies of a 401 response.
     fileprivate func namesCredentials(missingIn request: HTTPFields, wasResent: Bool) -> Bool {
         selectors.contains { selector in
             switch selector.name {

@@ -4,7 +4,7 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// Delivers a stored response, or octets of one, to a client. It pauses and stops when the client requests that.
+/// Delivers a stored response, or a part of one, to a client. It pauses and stops when the client requests that.
 final class StoredDelivery: Sendable {
     /// What is delivered, in the order of the members.
     struct Content: Sendable {
@@ -42,7 +42,7 @@ final class StoredDelivery: Sendable {
         var held: [UInt8]?
     }
 
-    /// The largest number of octets in one delivery.
+    /// The largest number of octets in one call of the client.
     private static let pieceLimit = 256 << 10
 
     private let content: Content

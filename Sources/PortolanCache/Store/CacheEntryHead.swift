@@ -4,7 +4,7 @@ package import HTTPTypes
 import PortolanCore
 import PortolanURL
 
-/// An entry without its identifier and its octets: what a store on disk or on a server writes besides the body.
+/// An entry without its identifier and its body: what a store on disk or on a server writes besides the body.
 package struct CacheEntryHead: Sendable {
     package let key: CacheKey
     package let stored: StoredResponse
@@ -100,7 +100,7 @@ extension CacheEntryHead {
 extension CacheEntryHead {
     /// - Parameters:
     ///   - octets: untrusted octets. The result is `nil` if they are malformed.
-    ///   - start: the position at which the head begins. It ends with the octets.
+    ///   - start: the position at which the head begins. The head extends to the end of the octets.
     ///   - expected: the key that the head probably has. If it does, its URL is not parsed again.
     package init?(decoding octets: [UInt8], from start: Int = 0, key expected: CacheKey? = nil) {
         var input = CacheOctetReader(octets, from: start)
@@ -146,7 +146,7 @@ extension CacheEntryHead {
     }
 
     private static func fields(_ input: inout CacheOctetReader) -> HTTPFields? {
-        // HTTPTypes ends the program if there are more.
+        // HTTPTypes traps if there are more fields.
         guard let count = input.count(), count < Int(UInt16.max) else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {

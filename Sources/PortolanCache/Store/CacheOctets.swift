@@ -30,7 +30,7 @@ package struct CacheOctetWriter {
     }
 }
 
-/// Reads the values that ``CacheOctetWriter`` writes from untrusted octets. A missing or malformed value is `nil`.
+/// Reads untrusted octets as the values that ``CacheOctetWriter`` writes. A missing or malformed value is `nil`.
 package struct CacheOctetReader {
     private let octets: [UInt8]
     private var position: Int

@@ -65,8 +65,8 @@ package protocol CacheStore: Sendable {
     /// older than the reason for the removal.
     func remove(_ selection: CacheSelection)
 
-    /// Asks to be the only load that requests a response for a key, among all users of the store on all machines. Not
-    /// asking is no error: two loads then request the same response.
+    /// Asks to be the only load that requests a response for a key, among all users of the store on all machines. A
+    /// load that does not ask is no error: two loads can then request the same response.
     ///
     /// - Parameter completion: called once, on any thread, possibly before this function returns. It must not block.
     ///   A store lets a load wait only for a short time.
@@ -120,7 +120,7 @@ package struct CacheOpening: Sendable {
     /// The position of the first written octet in the representation: the start of a 206 response's range, or 0.
     package var position: Int64 = 0
     /// The incomplete entry whose octets, together with the written ones, become the new entry. Where both have an
-    /// octet, the written one counts. If the entry is removed meanwhile, nothing is stored.
+    /// octet, the written one counts. If the entry is removed in the meantime, nothing is stored.
     package var extended: CacheEntry.ID?
     /// Whether the response may be stored where it outlives the process.
     package var policy = CacheStoragePolicy.allowed

@@ -3,8 +3,8 @@
 import HTTPTypes
 import PortolanCore
 
-/// A store in memory in front of another store, which outlives the process. A response is stored in memory if its
-/// policy allows nothing else. Otherwise it is stored in the other store.
+/// A store in memory in front of another store, whose contents outlive the process. A response is stored in memory if
+/// its policy allows nothing else, or if it extends a response in memory. Otherwise it is stored in the other store.
 package final class CombinedCacheStore: CacheStore {
     private let memory: any CacheStore
     private let persistent: any CacheStore
@@ -56,7 +56,7 @@ package final class CombinedCacheStore: CacheStore {
     private func store(_ place: Place) -> any CacheStore { place == .memory ? memory : persistent }
 }
 
-/// Which store has an entry. The lowest bit of an identifier says it.
+/// The store that has an entry. The lowest bit of the entry's identifier names the store.
 private enum Place: Int64 {
     case memory = 0
     case persistent = 1

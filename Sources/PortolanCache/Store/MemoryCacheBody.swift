@@ -31,7 +31,7 @@ package final class MemoryCacheBody: CacheBody {
 
     /// Returns this body with newer pieces, which replace the octets at the same positions.
     ///
-    /// - Parameter newer: consecutive.
+    /// - Parameter newer: sorted, without overlaps and gaps.
     package func extended(by newer: [Piece]) -> MemoryCacheBody {
         guard let first = newer.first, let last = newer.last else { return self }
         let (start, end) = (first.start, last.range.upperBound)
