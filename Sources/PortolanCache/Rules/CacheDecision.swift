@@ -10,7 +10,8 @@ package enum CacheDecision: Hashable, Sendable {
     case complete(index: Int)
     /// Send the request. Stored responses that do not match it can still be validated by their entity tags.
     case load(CacheReason)
-    /// Answer with 504, because the request allows only a stored response (RFC 9111 §5.2.1.7).
+    /// Answer with 504 (RFC 9111 §5.2.1.7), because the request allows only a stored response. Fail with an error if
+    /// the policy is ``CachePolicy/onlyCached``.
     case fail(CacheReason)
 
     package struct Use: Hashable, Sendable {
