@@ -4,7 +4,8 @@ import HTTPTypes
 import PortolanCore
 import Synchronization
 
-/// One load of a `data:` URL. Decodes one piece at a time into one buffer, which the client borrows.
+/// One load of a `data:` URL. Decodes one piece at a time into a buffer, which the client borrows. A body that needs no
+/// decoding is borrowed from the URL.
 final class DataLoad: ProtocolLoad {
     /// The size of a piece in bytes. Small enough to stay in the processor's cache between the decoder and the client.
     private static let pieceSize = 64 << 10
@@ -51,7 +52,7 @@ final class DataLoad: ProtocolLoad {
         }
         guard isRunning else { return }
         let flow = client.didReceive(response(decoder), storage: .notAllowed)
-        if flow == .keepGoing { deliver(decoder) } else { finishDelivery(of: decoder, flow) }
+        if flow == .keepGoing { deliver(decoder) } else { pauseOrEnd(after: decoder, flow) }
     }
 
     /// The fields for the default type. Making them for each load would take a tenth of the time of a short load.
@@ -85,14 +86,14 @@ final class DataLoad: ProtocolLoad {
                 flow = unsafe client.didLoad(buffer.span.extracting(..<count).bytes)
             }
         }
-        if finishDelivery(of: decoder, flow) { client.didFinishLoading() }
+        if pauseOrEnd(after: decoder, flow) { client.didFinishLoading() }
     }
 
     /// Stores the decoder if the client has paused the load, and ends the load otherwise.
     ///
-    /// - Returns: whether everything was delivered.
+    /// - Returns: whether the caller must report the end.
     @discardableResult
-    private func finishDelivery(of decoder: DataURLDecoder, _ flow: Flow) -> Bool {
+    private func pauseOrEnd(after decoder: DataURLDecoder, _ flow: Flow) -> Bool {
         state.withLock { state in
             guard case .delivering = state else { return false }
             state = flow == .pause ? .paused(decoder) : .ended

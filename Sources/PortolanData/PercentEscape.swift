@@ -7,8 +7,7 @@ enum PercentEscape {
     static let sign = UInt8(ascii: "%")
     static let length = 3
 
-    /// The byte that the escape at `position` encodes; `nil` if there is no escape. A percent sign there then stands
-    /// for itself.
+    /// The byte that the escape at `position` encodes; `nil` if there is no escape: a `%` at `position` is literal.
     @inline(__always)
     static func byte(in text: Span<UInt8>, at position: Int) -> UInt8? {
         guard text.count - position >= length, text[position] == sign else { return nil }

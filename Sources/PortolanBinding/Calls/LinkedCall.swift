@@ -35,8 +35,8 @@ final class LinkedStep: Sendable {
     let call, cleanup, text: LinkedCall?
     /// The conditions on the result of the call.
     let check, until: Comparison?
-    /// The variables of the call's outputs that the `deliver` template of a repeated call uses, also if it uses only
-    /// their length. The result is not included, because the last result is no data: it ends the repetition.
+    /// The variables of the outputs that the `deliver` template of a repeated call uses, or whose length it uses. The
+    /// result is not included, because the last result is no data: it ends the repetition.
     let deliveredOutputs: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
@@ -82,7 +82,8 @@ final class LinkedProgram: @unchecked Sendable {  // … because it is immutable
             try at(.member("functions")) { () throws(BindingProblem) in
                 guard let address = unsafe symbol(function.name) else {
                     throw BindingProblem(
-                        "the library has no function '\(function.name)'; check its name and version", at: JSONPath()[function.name].name)
+                        "the library has no function '\(function.name)'; check the function's name and the library's version",
+                        at: JSONPath()[function.name].name)
                 }
                 guard unsafe portolan_ffi_is_function(address) != 0 else {
                     throw BindingProblem(

@@ -91,10 +91,11 @@ struct ProgramChecker {
         default: return
         }
         guard let function = functions.first(where: { $0.name == freedBy })?.value else {
-            throw BindingProblem("'\(freedBy)', which frees its result, is not among the 'functions'; write its signature there")
+            throw BindingProblem(
+                "'\(freedBy)', which must free the result of this function, is not among the 'functions'; write its signature there")
         }
         guard function.parameters.count == 1, !function.isVariadic, case .value(.pointer(nil, _)) = function.parameters[0].kind else {
-            throw BindingProblem("'\(freedBy)', which frees its result, must take exactly one 'pointer'")
+            throw BindingProblem("'\(freedBy)', which must free the result of this function, must take exactly one 'pointer'")
         }
     }
 
@@ -125,12 +126,12 @@ struct ProgramChecker {
             throw BindingProblem("both delivers and fills; a callback does one of the two")
         }
         let bytesName = (deliveredParameter ?? filledParameter).flatMap { signature.parameters[$0].name }
-        let checkReturnValue = { (source: ArgumentSource?, allowsLength: Bool) throws(BindingProblem) -> Callback.ReturnValue in
+        let checkReturnValue = { (value: ArgumentSource?, allowsLength: Bool) throws(BindingProblem) -> Callback.ReturnValue in
             guard case .value(.scalar(let scalar), _) = signature.result else {
-                guard source == nil else { throw BindingProblem("has a value, but the signature returns void") }
+                guard value == nil else { throw BindingProblem("has a value, but the signature returns void") }
                 return .nothing
             }
-            switch source {
+            switch value {
             case .number(let text)?:
                 guard scalar.isInteger, let number = Int128(text), scalar.range.contains(number) else {
                     throw BindingProblem("is \(text), which does not fit \(scalar.rawValue)")
@@ -164,8 +165,8 @@ struct ProgramChecker {
         scope.hasRequest = true
         let steps = try checkSteps("steps", source.steps, 1...BindingProgram.stepLimit)
         if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
-            // Every step left out the text of the shared error, because the text uses values that the step does not
-            // have. This check leaves nothing out, so that its error names the missing value.
+            // No step uses the text of the shared error: each step has its own error, or the text uses values that the
+            // step does not have. Here nothing is left out, so the problem names the value.
             let result = ValueType(.integer)
             _ = try at(.member("error")) { () throws(BindingProblem) in try checkFailure(error, result, isShared: false) }
         }
@@ -190,8 +191,8 @@ struct ProgramChecker {
 
     private mutating func checkStep(_ source: StepSource) throws(BindingProblem) -> Step {
         let scopeBefore = scope
-        let condition = try source.when.map { source throws(BindingProblem) in
-            try at(.member("when")) { () throws(BindingProblem) in try scope.checkGuard(source) }
+        let condition = try source.when.map { guardSource throws(BindingProblem) in
+            try at(.member("when")) { () throws(BindingProblem) in try scope.checkGuard(guardSource) }
         }
         var result: ValueType?
         let action: Step.Action
@@ -201,7 +202,7 @@ struct ProgramChecker {
             guard scope.hasRequest else { throw BindingProblem("responds during setup, where there is no request") }
             guard !scope.hasDelivered else {
                 throw BindingProblem(
-                    "responds after a step that delivers bytes; the first bytes send the response, so put it before that step",
+                    "responds after a step that delivers bytes; the response is sent with the first bytes, so put it before that step",
                     at: JSONPath()["respond"])
             }
             action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try checkResponse(response) })
@@ -250,8 +251,9 @@ struct ProgramChecker {
             try at(.member("cleanup")) { () throws(BindingProblem) in
                 guard until == nil, scope.hasRequest else {
                     throw BindingProblem(
-                        "cleans up a step that \(until == nil ? "runs once, in the setup" : "is repeated"); move the cleanup "
-                            + "to the step before it")
+                        until == nil
+                            ? "cleans up a step of the setup, which runs once; remove the cleanup"
+                            : "cleans up a step that is repeated; move the cleanup to the step before it")
                 }
                 return try auxiliaryCallChecker.checkCall(cleanup, &scope)
             }
@@ -275,8 +277,8 @@ struct ProgramChecker {
         return try checkFailure(sharedError, result, isShared: true)
     }
 
-    /// - Parameter isShared: Whether this is the error of all steps. If so, its message or its text is left out if it
-    ///   uses a value that the current step does not have.
+    /// - Parameter isShared: Whether this is the error of all steps. If so, its message or its text is left out if the
+    ///   current step can't use it, such as because it has no value that the message names.
     private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {
@@ -349,7 +351,7 @@ struct ProgramChecker {
     private func canCallStop(with scope: Scope) -> Bool {
         guard case .function(let call)? = source.stop else { return false }
         var scope = scope
-        // `try?` because an error here means that a later step defines a value that the stop needs.
+        // `try?` because an error here means that this step or a later one defines a value that the stop needs.
         return (try? auxiliaryCallChecker.checkCall(call, &scope)) != nil
     }
 
@@ -374,7 +376,7 @@ struct ProgramChecker {
             // with the variables that exist before a step.
             let checkedCall = try auxiliaryCallChecker.checkCall(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
-                throw BindingProblem("calls '\(call.function)' with values that are not available before any call")
+                throw BindingProblem("calls '\(call.function)' with values that no step has yet while it runs")
             }
             return .function(checkedCall)
         }

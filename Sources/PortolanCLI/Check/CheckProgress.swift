@@ -31,7 +31,7 @@ struct CheckProgress: ~Copyable {
 
     /// Returns a line that is at least one column shorter than the terminal.
     ///
-    ///     [=======>            ]  57 of 126 checks, 1 failed
+    ///     [=========>          ]  57 of 126 checks, 1 failed
     static func line(_ finishedChecks: Int, of total: Int, failures: Int, columns: Int) -> String {
         let text = "\(finishedChecks) of \(total) checks" + (failures > 0 ? ", \(failures) failed" : "")
         let width = min(40, columns - 1 - text.count - 4)

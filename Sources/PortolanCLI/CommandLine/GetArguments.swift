@@ -7,22 +7,22 @@
 /// of a file replace `-H @FILE`. `--no-NAME` withdraws a flag. If different options form one list, such as
 /// `-d a --data-raw b`, one hidden option replaces them, so that their order stays known.
 struct GetArguments {
-    /// The arguments of each operation; at least one.
+    /// The arguments of each operation. There is at least one operation.
     let operations: [[String]]
 
-    /// - Throws: ``Failure`` if a file of `-K` or `-H` cannot be read.
+    /// - Throws: ``Failure`` if a file of `-K` or `-H` cannot be read or parsed, or if config files nest too deeply.
     init(_ arguments: [String]) throws(Failure) {
         var tokens: [ArgumentToken] = []
         for token in ArgumentToken.tokens(of: arguments) { try Self.expand(token, into: &tokens, depth: 0) }
         var global: [ArgumentToken] = []
         operations = tokens.split(separator: .option("--next", nil), omittingEmptySubsequences: false).map { operation in
-            let arguments = Self.arguments(of: global + Self.withdrawingFlags(in: operation))
+            let arguments = Self.arguments(of: global + Self.applyingNoOptions(to: operation))
             global += operation.filter { Self.globalOptions.contains($0.name ?? "") }
             return arguments
         }
     }
 
-    /// The options that hold for all operations after them.
+    /// The options that hold for their own operation and all later ones.
     private static let globalOptions: Set<String> = [
         "-v", "--verbose", "-s", "--silent", "-S", "--show-error", "--stderr", "--no-progress-meter", "--fail-early", "-Z", "--parallel",
         "--parallel-max", "--plugin", "--setting", "--no-plugins", "--keep-secrets", "--trace",
@@ -38,7 +38,7 @@ struct GetArguments {
         switch token {
         case .option("-K", let path?), .option("--config", let path?):
             guard depth < configDepthLimit else {
-                throw Failure(.usage, "-K: config files name each other more than \(configDepthLimit) deep; shorten the chain")
+                throw Failure(.usage, "-K: config files are nested more than \(configDepthLimit) deep; nest fewer")
             }
             for token in try ConfigFile.tokens(of: text(of: path, option: "-K"), path: path) {
                 try expand(token, into: &tokens, depth: depth + 1)
@@ -65,7 +65,7 @@ struct GetArguments {
     // MARK: Flags
 
     /// Applies `--no-NAME`: removes the flag NAME before it.
-    private static func withdrawingFlags(in tokens: ArraySlice<ArgumentToken>) -> [ArgumentToken] {
+    private static func applyingNoOptions(to tokens: ArraySlice<ArgumentToken>) -> [ArgumentToken] {
         guard tokens.contains(where: { $0.name?.hasPrefix("--no-") == true }) else { return Array(tokens) }
         let flags = GetCommand.flagNames
         var kept: [ArgumentToken] = []

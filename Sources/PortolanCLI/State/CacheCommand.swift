@@ -144,11 +144,12 @@
             SignalHandler.ignoreClosedPipes()
             let result = try folder.withStore(changes: removes) { store throws(StoreError) in try store.verify(removing: removes) }
             try StandardOutput.write(format.isJSON ? result.json(isRemoved: removes) : result.text(isRemoved: removes))
-            if !result.damages.isEmpty {
+            if !result.damagedResponses.isEmpty {
                 let verb = removes ? "had" : "has"
                 let end = removes ? "; removed" : "; --remove removes what is damaged"
                 throw Failure(
-                    .unreadable, "--cache: '\(result.summary.path)' \(verb) \(String(result.damages.count, of: "damaged response"))\(end)")
+                    .unreadable,
+                    "--cache: '\(result.summary.path)' \(verb) \(String(result.damagedResponses.count, of: "damaged response"))\(end)")
             }
         }
     }
@@ -198,7 +199,7 @@
         fileprivate func json(isRemoved: Bool) -> Report {
             .json([
                 "folder": .string(summary.path), "intact": .integer(intactCount),
-                "damaged": .array(damages.map { ["url": .text($0.url), "reason": .string($0.reason)] }),
+                "damaged": .array(damagedResponses.map { ["url": .text($0.url), "reason": .string($0.reason)] }),
                 "orphans": .integer(orphanCount), "removed": .bool(isRemoved), "bytes": .integer(summary.byteCount),
                 "limit": .integer(summary.byteLimit),
             ])
@@ -206,8 +207,8 @@
 
         fileprivate func text(isRemoved: Bool) -> Report {
             let verb = isRemoved ? "removed" : "damaged"
-            var lines = damages.map { PlainText.line("\(verb): \($0.url ?? "(unknown URL)"): \($0.reason)") }
-            lines.append("\(String(intactCount, of: "response")) intact, \(damages.count) \(verb)")
+            var lines = damagedResponses.map { PlainText.line("\(verb): \($0.url ?? "(unknown URL)"): \($0.reason)") }
+            lines.append("\(String(intactCount, of: "response")) intact, \(damagedResponses.count) \(verb)")
             if orphanCount > 0 {
                 lines.append("\(String(orphanCount, of: "file")) without a response\(isRemoved ? " removed" : "")")
             }

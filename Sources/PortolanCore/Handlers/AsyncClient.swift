@@ -6,9 +6,9 @@ import Synchronization
 
 /// Receives the events of an ``AsyncHandler``'s load.
 ///
-/// Each call returns when the reader is ready for the next event, so a load that awaits its calls is never faster than
-/// its reader. One call at a time. After the load was stopped, every call throws `CancellationError`. If only a child
-/// task is cancelled, calls in that task still wait; only ``challenge(_:previousFailureCount:failureResponse:)`` ends.
+/// The calls that deliver the response and the body return when the reader is ready for more, so a load that awaits
+/// them is never faster than its reader. One call at a time. After the load was stopped, every call throws
+/// `CancellationError`. Cancelling a child task ends only its ``challenge(_:previousFailureCount:failureResponse:)``.
 /// The order of events is that of ``ProtocolClient``; a violation fails the load with
 /// ``LoadError/Code/protocolViolation``.
 public struct AsyncClient: Sendable {
@@ -17,7 +17,7 @@ public struct AsyncClient: Sendable {
     /// Whether the load was stopped. Check it in loops that call no other method. Any thread.
     public var isStopped: Bool { load.isOver }
 
-    /// Delivers a 1xx response, before the response.
+    /// Delivers an interim response (1xx), before the final response.
     public func didReceiveInterim(_ response: Response) async throws {
         try load.throwIfStopped()
         load.client.didReceiveInterim(response)

@@ -24,7 +24,7 @@
             package let attributes: CacheAttributes
             /// The number of octets of the body.
             package let bodyLength: Int64
-            /// The number of octets that the response counts against the limit.
+            /// The number of octets of this response that count against the limit.
             package let byteCount: Int64
             /// When a load last used or stored the response.
             package let lastUse: Date
@@ -41,7 +41,7 @@
             }
 
             package var intactCount = 0
-            package var damages: [Damage] = []
+            package var damagedResponses: [Damage] = []
             /// The number of files that belong to no response. With `removing`, only those that were removed.
             package var orphanCount = 0
             package var summary: Summary
@@ -58,7 +58,8 @@
             return Summary(path: path, entryCount: Int(numbers[0]), byteCount: numbers[1], byteLimit: byteLimit)
         }
 
-        /// Calls `body` with each response, the oldest first, until it returns `false`. Leaves out damaged responses.
+        /// Calls `body` with each response, the oldest first, until it returns `false`. Leaves out rows that can't be
+        /// decoded.
         package func forEachItem(_ body: (Item) -> Bool) throws(StoreError) {
             try waitForWrites()
             try reading { (index) throws(Database.Failure) in
@@ -88,7 +89,7 @@
             return items
         }
 
-        /// Waits until all changes that were made before the call are on disk.
+        /// Waits until all changes that were made before the call are on disk, or could not be written.
         package func waitForWrites() throws(StoreError) {
             if core.folder.isReadOnly { return }
             guard !core.isClosed else { throw StoreError(.closed, "the cache '\(path)' is closed") }
@@ -127,7 +128,7 @@
                 for id in damagedIDs { core.writing.submit { $0.removeDamaged(id) } }
                 verification.orphanCount = orphans.count { core.folder.removeBody($0) }
             } catch  where error.code == .corrupt {
-                verification.damages.append(Verification.Damage(url: nil, reason: error.message))
+                verification.damagedResponses.append(Verification.Damage(url: nil, reason: error.message))
                 guard removing else { return verification }
                 core.writing.submit { $0.removeDamagedIndex(error.message) }
             }
@@ -151,7 +152,7 @@
                     }
                     // Another process can have removed the response in the meantime.
                     guard try index.hasEntry(id) else { continue }
-                    verification.damages.append(damage)
+                    verification.damagedResponses.append(damage)
                     damagedIDs.append(id)
                 }
             }

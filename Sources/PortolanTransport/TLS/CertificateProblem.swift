@@ -71,7 +71,9 @@ enum CertificateProblem: Hashable {
                 ? "its root authority '\(certificate.subject)' is not trusted"
                 : "\(certificate == leaf ? "its issuer" : "the last issuer in its chain"), '\(certificate.issuer)', is not known"
         case .weak(let certificate, let isKey):
-            "the \(isKey ? "key" : "signature") of \(certificate == leaf ? "it" : "'\(certificate.subject)' in its chain") is too weak"
+            certificate == leaf
+                ? "its \(isKey ? "key" : "signature") is too weak"
+                : "the \(isKey ? "key" : "signature") of '\(certificate.subject)' in its chain is too weak"
         case .other(let phrase): phrase
         }
     }
@@ -82,7 +84,7 @@ enum CertificateProblem: Hashable {
 
     private static func hostList(of certificate: ServerCertificate) -> String {
         let limit = 4
-        guard !certificate.names.isEmpty else { return "no host (its subject, '\(certificate.subject)', does not count)" }
+        guard !certificate.names.isEmpty else { return "no host (the subject '\(certificate.subject)' is not used)" }
         let shownNames = certificate.names.prefix(limit).map { "'\($0)'" }.joined(separator: ", ")
         return certificate.names.count > limit ? "\(shownNames) and \(certificate.names.count - limit) more" : shownNames
     }

@@ -138,7 +138,7 @@ import Testing
         ),
         InvalidBinding(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()"}"#],
-            errorText: "'g', which frees its result, is not among"),
+            errorText: "'g', which must free the result of this function, is not among"),
         InvalidBinding(
             steps: #"[{"call": "f"}]"#, more: ["functions": #"{"f": "cstring freed by g ()", "g": "void (int)"}"#],
             errorText: "must take exactly one 'pointer'"),

@@ -152,10 +152,10 @@
                 try FileManager.default.removeItem(atPath: fixture.path + "/" + name)
             }
             let store = try fixture.open()
-            #expect(try store.verify(removing: false).damages.map(\.url) == ["https://example.org/l"])
+            #expect(try store.verify(removing: false).damagedResponses.map(\.url) == ["https://example.org/l"])
             #expect(try await Tester(store).entries("https://example.org/l").count == 1)
             let verification = try store.verify(removing: true)
-            #expect(verification.damages.count == 1 && verification.summary.entryCount == 1 && verification.intactCount == 1)
+            #expect(verification.damagedResponses.count == 1 && verification.summary.entryCount == 1 && verification.intactCount == 1)
             #expect(try await Tester(store).entries("https://example.org/l").isEmpty && fixture.bodyFiles == [])
         }
 
@@ -163,7 +163,7 @@
             let name = try #require(try fixture.bodyFiles.first)
             try fixture.replace(name, by: try fixture.bytes(of: name) + [0])
             let verification = try fixture.open().verify(removing: false)
-            #expect(verification.damages.map(\.url) == ["https://example.org/l"] && verification.intactCount == 1)
+            #expect(verification.damagedResponses.map(\.url) == ["https://example.org/l"] && verification.intactCount == 1)
         }
 
         /// A new checksum would hide the damage.
@@ -202,10 +202,12 @@
             _ = try store.summary()
             try fixture.replace("bodies/0000000000000123.body", by: [1])
             let found = try store.verify(removing: false)
-            #expect(found.damages.count == 1 && found.damages[0].url == nil && found.orphanCount == 1 && found.intactCount == 1)
+            #expect(
+                found.damagedResponses.count == 1 && found.damagedResponses[0].url == nil && found.orphanCount == 1
+                    && found.intactCount == 1)
             #expect(try store.verify(removing: true).summary.entryCount == 1)
             let clean = try store.verify(removing: true)
-            #expect(clean.damages == [] && clean.orphanCount == 0)
+            #expect(clean.damagedResponses == [] && clean.orphanCount == 0)
         }
 
         /// A folder is not removed as a file is, so it does not count as removed.

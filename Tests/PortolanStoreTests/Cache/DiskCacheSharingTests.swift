@@ -106,7 +106,7 @@
             writers = []
             for store in stores { _ = try store.summary() }
             let verification = try stores[0].verify(removing: false)
-            #expect(verification.damages == [] && verification.orphanCount == 0 && verification.intactCount > 3)
+            #expect(verification.damagedResponses == [] && verification.orphanCount == 0 && verification.intactCount > 3)
         }
 
         // MARK: Other processes
@@ -128,7 +128,7 @@
                 #expect(try fixture.number("SELECT bytes FROM total") <= limit, "round \(round)")
                 let store = try fixture.open(byteLimit: limit)
                 let verification = try store.verify(removing: false)
-                #expect(verification.damages == [] && verification.orphanCount == 0, "round \(round): \(verification)")
+                #expect(verification.damagedResponses == [] && verification.orphanCount == 0, "round \(round): \(verification)")
                 #expect(verification.summary.byteCount <= limit)
                 #expect(try fixture.number("SELECT count(*) FROM writing") == 0)
                 #expect(
@@ -152,7 +152,7 @@
             }
             let store = try fixture.open(byteLimit: limit)
             let verification = try store.verify(removing: false)
-            #expect(verification.damages == [] && verification.orphanCount == 0 && verification.intactCount > 5)
+            #expect(verification.damagedResponses == [] && verification.orphanCount == 0 && verification.intactCount > 5)
             #expect(verification.summary.byteCount <= limit)
             #expect(fixture.log.messages == [])
         }

@@ -62,7 +62,7 @@
             #expect(summary.entryCount == 3 && summary.byteCount == items.reduce(0) { $0 + $1.byteCount })
             #expect(summary.path == fixture.path && summary.byteLimit == 10 << 20)
             let verification = try store.verify(removing: false)
-            #expect(verification.intactCount == 3 && verification.damages == [] && verification.orphanCount == 0)
+            #expect(verification.intactCount == 3 && verification.damagedResponses == [] && verification.orphanCount == 0)
             var count = 0
             try store.forEachItem { _ in
                 count += 1
