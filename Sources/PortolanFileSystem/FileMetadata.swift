@@ -62,12 +62,11 @@ package struct FileMetadata {
         return count >= 0 ? Array(value[..<count]) : nil
     }
 
-    /// Applies the metadata to a new file. The contents must be complete, because a later write would clear the setuid
-    /// bit.
+    /// Applies the metadata to a new file. The contents must be complete.
     ///
-    /// If the owner or the group cannot be kept, the setuid, setgid and sticky bits are dropped, because they would
-    /// have another meaning. Another group gets at most the permissions of all other users. Capabilities are dropped,
-    /// because they belong to the old contents; write(2) clears them, too.
+    /// The setuid and setgid bits and the capabilities are dropped, because they belong to the old contents; write(2)
+    /// clears them, too. If the owner or the group cannot be kept, the sticky bit is dropped, because it would have
+    /// another meaning. Another group gets at most the permissions of all other users.
     ///
     /// - Parameter isPrivate: whether only the owner can access the new file: permissions 0600, and no access control
     ///   list.
@@ -81,9 +80,10 @@ package struct FileMetadata {
             lostProperties.append("group \(group)")
             permissions &= ~0o070 | (permissions & 0o007) << 3
         }
-        if !(kept.owner && kept.group), permissions & 0o7000 != 0 {
-            lostProperties.append("the permission bits 0\(String(permissions & 0o7000, radix: 8))")
-            permissions &= 0o777
+        let lostBits = permissions & (kept.owner && kept.group ? 0o6000 : 0o7000)
+        if lostBits != 0 {
+            lostProperties.append("the permission bits 0\(String(lostBits, radix: 8))")
+            permissions &= ~lostBits
         }
         // The new file has got the default list of the folder. The list of the old file is set below.
         try FileSystem.removeAttribute(Self.accessList, of: file)
@@ -96,7 +96,7 @@ package struct FileMetadata {
             // With an access control list, these bits are its mask and not the group's permissions. acl(5)
             if isAccessList { permissions &= ~0o070 }
         }
-        // Last, because a change of the owner clears the setuid bit.
+        // Last, because a change of the access control list changes the mode.
         try FileSystem.setMode(permissions, of: file)
         return lostProperties
     }
