@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /// Functions of Linux and the GNU C library that Swift's Glibc module does not have: epoll(7), eventfd(2), extended
-/// attributes (xattr(7)), and GNU extensions.
+/// attributes (xattr(7)), GNU extensions, and system calls that not every C library has.
 #ifndef PORTOLAN_LINUX_H
 #define PORTOLAN_LINUX_H
 
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 
 /// secure_getenv(3): an environment variable; NULL for every variable if the process has more rights than its user.
@@ -15,5 +16,16 @@ extern char *secure_getenv(const char *name);
 
 /// pthread_setname_np(3): names a thread, in 15 bytes at most. Declared here for the same reason.
 extern int pthread_setname_np(pthread_t thread, const char *name);
+
+/// syscall(2). Declared here for the same reason, and because unistd.h is part of Swift's module.
+extern long syscall(long number, ...);
+
+/// renameat2(2) with RENAME_NOREPLACE: fails with EEXIST if the target exists, and with EINVAL if the file system does
+/// not know the flag.
+static inline int portolan_rename_without_replacing(const char *path, const char *target) {
+    // AT_FDCWD. fcntl.h would take struct stat away from Swift's module.
+    const int current_folder = -100;
+    return (int)syscall(SYS_renameat2, current_folder, path, current_folder, target, 1u << 0);
+}
 
 #endif

@@ -77,6 +77,8 @@ package enum FileSystem {
 
     /// Opens a regular file that belongs to this user and has no other name, to append to it, and locks it (flock(2)).
     /// Does not follow a symbolic link.
+    ///
+    /// - Throws: also if the file has lost this name before it was locked.
     package static func openOwnForAppending(_ path: String) throws(SystemError) -> Descriptor {
         let file = try open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW)
         var (information, failure) = (stat(), SystemError?.none)
@@ -88,6 +90,14 @@ package enum FileSystem {
             failure = SystemError(code: EPERM)
         } else if flock(file.number, LOCK_EX | LOCK_NB) != 0 {
             failure = .last
+        } else {
+            // The owner of the lock may have moved the file before it ended the lock.
+            var named = stat()
+            if unsafe lstat(path, &named) != 0 {
+                failure = .last
+            } else if named.st_dev != information.st_dev || named.st_ino != information.st_ino {
+                failure = SystemError(code: ENOENT)
+            }
         }
         guard let failure else { return file }
         try? file.close()  // because nothing was written
@@ -112,9 +122,9 @@ package enum FileSystem {
     /// Locks a file that nobody else has opened yet. flock(2)
     package static func lock(_ file: Descriptor) { _ = flock(file.number, LOCK_EX | LOCK_NB) }
 
-    /// ftruncate(2)
+    /// Drops the bytes behind `size`, and continues to write there: ftruncate(2), lseek(2).
     package static func truncate(_ file: Descriptor, to size: Int64 = 0) throws(SystemError) {
-        guard ftruncate(file.number, off_t(size)) == 0 else { throw .last }
+        guard ftruncate(file.number, off_t(size)) == 0, lseek(file.number, off_t(size), SEEK_SET) >= 0 else { throw .last }
     }
 
     /// Returns the names in a folder, in any order. readdir(3)
@@ -230,6 +240,22 @@ package enum FileSystem {
         guard unsafe rename(path, target) == 0 else { throw .last }
     }
 
+    /// Moves a file to a name that nothing has.
+    ///
+    /// - Throws: ``SystemError/existingFile`` if something has the name.
+    ///
+    /// renameat2(2), link(2)
+    package static func moveWithoutReplacing(_ path: String, to target: String) throws(SystemError) {
+        if unsafe portolan_rename_without_replacing(path, target) == 0 { return }
+        // The file system, such as NFS, can't do it in one step.
+        guard errno == EINVAL || errno == ENOSYS else { throw .last }
+        if unsafe link(path, target) == 0 { return remove(path) }
+        // It has no hard links either. Then another program can create the file between these two calls.
+        guard [EPERM, ENOSYS, ENOTSUP].contains(errno) else { throw .last }
+        guard isMissing(target) else { throw .existingFile }
+        try move(path, to: target)
+    }
+
     package static func remove(_ path: String) {
         unsafe _ = unlink(path)
     }
@@ -260,6 +286,12 @@ package enum FileSystem {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return ("", path) }
         let start = path.utf8.index(after: slash)
         return (String(path[..<start]), String(path[start...]))
+    }
+
+    /// Returns the name of a file that is not hidden: `_` replaces a dot at the start. Works on bytes, because `String`
+    /// joins a dot with a following combining mark.
+    package static func visibleName(_ name: String) -> String {
+        name.utf8.first == UInt8(ascii: ".") ? "_" + String(name.unicodeScalars.dropFirst()) : name
     }
 
     /// Says that a folder does not exist or is not a folder, as a clause; `nil` if it is a folder, or can't be

@@ -9,7 +9,8 @@ package import PortolanCore
 #endif
 
 /// A file with a temporary name, which gets its final name when it is complete. So a file with the final name is always
-/// complete.
+/// complete. A crash of the machine can still damage it, because nothing waits for the disk (fsync(2)): curl does not
+/// either, and a large file would take much longer.
 ///
 /// If a file with the final name exists, the new file replaces it, and gets its owner, group, permissions, access
 /// control list and extended attributes. Other hard links of the old file keep the old contents.
@@ -19,7 +20,7 @@ package struct PartialFile: Sendable {
     /// What to do if a file with the final name exists.
     package enum Collision: Sendable {
         case replaces, fails
-        /// The new file gets the first free name of `name.1`, `name.2`, …
+        /// The new file gets the first free name of `name.1`, `name.2`, … A long name is shortened before the number.
         case renames
     }
 
@@ -132,14 +133,17 @@ package struct PartialFile: Sendable {
     ///   write.
     @discardableResult
     package func complete(modified: Int64? = nil) throws(LoadError) -> Completion {
+        // Last, because it ends the lock: while the file has its temporary name, no other download may continue it.
+        defer { close() }
         var lostProperties: [String] = []
         let completePath: String
         do throws(SystemError) {
             lostProperties = try oldMetadata?.apply(to: descriptor, isPrivate: isPrivate) ?? []
             if let modified { try FileSystem.setModificationTime(modified, of: descriptor) }
-            try descriptor.close()
-            completePath = try reserveFinalPath()
-            try FileSystem.move(path, to: completePath)
+            // A close reports the late errors of network file systems. `try?` because a process without free
+            // descriptors must not lose the file.
+            if let copy = try? descriptor.copy() { try copy.close() }
+            completePath = try moveToFinalPath()
         } catch {
             discard()
             throw LoadError(.ioFailed, message: "cannot write '\(finalPath)': \(error)")
@@ -161,20 +165,35 @@ package struct PartialFile: Sendable {
     /// The largest number behind a name. More files with one name are an error of a program.
     private static let largestNumber = 9999
 
-    /// Returns the final path. Unless a file may be replaced, first creates an empty file there, so that the move
-    /// cannot replace a file of another program.
-    private func reserveFinalPath() throws(SystemError) -> String {
-        if collision == .replaces { return finalPath }
-        for number in 0...Self.largestNumber {
-            let path = number == 0 ? finalPath : "\(finalPath).\(number)"
+    /// - Returns: the path that the file now has.
+    private func moveToFinalPath() throws(SystemError) -> String {
+        if collision == .replaces {
+            try FileSystem.move(path, to: finalPath)
+            return finalPath
+        }
+        for number in 0...(collision == .renames ? Self.largestNumber : 0) {
+            let target = number == 0 ? finalPath : Self.path(finalPath, numbered: number)
             do throws(SystemError) {
-                try FileSystem.create(path).close()
-                return path
+                try FileSystem.moveWithoutReplacing(path, to: target)
+                return target
             } catch {
-                guard collision == .renames, error.isExistingFile else { throw error }
+                guard error.isExistingFile else { throw error }
             }
         }
         throw .existingFile
+    }
+
+    private static func path(_ path: String, numbered number: Int) -> String {
+        let (folder, name) = FileSystem.split(path)
+        let ending = ".\(number)"
+        return folder + shortened(name, to: 255 - ending.utf8.count) + ending  // NAME_MAX is 255
+    }
+
+    /// - Parameter limit: the largest number of bytes in UTF-8.
+    private static func shortened(_ name: String, to limit: Int) -> String {
+        var name = name
+        while name.utf8.count > limit { name.unicodeScalars.removeLast() }
+        return name
     }
 
     /// Writes a complete file, and replaces an existing one.
@@ -215,10 +234,12 @@ package struct PartialFile: Sendable {
         return folder + prefix(of: name) + String(repeating: "0", count: digitCount - digits.utf8.count) + digits + suffix
     }
 
-    private static func prefix(of name: String) -> String {
-        var name = name
-        while name.utf8.count > 200 { name.removeLast() }  // NAME_MAX is 255
-        return ".\(name)."
+    private static func prefix(of name: String) -> String { ".\(shortened(name, to: 200))." }
+
+    /// Returns the name of the complete file, or its beginning if it has more than 200 bytes. Without a meaning for a
+    /// name that is not one of ``temporaryPath(beside:)``.
+    package static func finalName(ofTemporaryName name: String) -> String {
+        String(decoding: Array(name.utf8.dropFirst().dropLast(1 + digitCount + suffix.utf8.count)), as: UTF8.self)
     }
 
     /// Whether `name` can be the name of the partial file of the file `finalName` in the same folder.

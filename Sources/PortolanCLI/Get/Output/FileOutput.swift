@@ -69,7 +69,7 @@ final class FileOutput: BodyOutput {
     /// - Parameter response: the response whose suggested name is used, if it has one.
     static func name(of url: URLRecord, _ response: Response? = nil) -> String {
         guard let name = response?.proposedFilename else { return Response(url: url).suggestedFilename }
-        return name.hasPrefix(".") ? "_\(name.dropFirst())" : name
+        return FileSystem.visibleName(name)
     }
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
