@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import PortolanCore
+import PortolanFileSystem
 
 /// Where a download writes, and what it does with existing and incomplete files.
 public struct DownloadDestination: Hashable, Sendable {
     /// What to do if a file with the name exists when the download is complete.
     public enum ExistingFile: Hashable, Sendable {
-        /// The new file replaces it, and gets its owner, permissions and extended attributes.
+        /// The new file replaces it, and gets its owner, permissions and extended attributes, but not the setuid and
+        /// setgid bits.
         case replace
         /// The download fails with ``LoadError/Code/ioFailed``. The check is made before the first byte is written and
         /// again at the end.
         case fail
-        /// The new file gets the first free name of `name.1`, `name.2`, …
+        /// The new file gets the first free name of `name.1`, `name.2`, … A long name is shortened before the number.
         case keepBoth
     }
 
     /// When an incomplete download keeps the file with the bytes that have arrived. A later download can continue this
     /// file (``ResumeData``).
     ///
-    /// A file that can't be continued, because the server has sent no strong validator, is always removed.
+    /// A file that can't be continued, because the server has sent no strong validator, is always removed. A download
+    /// that continues an earlier one, and ends before its response, always keeps the bytes of the earlier one.
     public enum PartialFileRetention: Hashable, Sendable {
         /// Never, except after ``LoadTask/cancel(byProducingResumeData:)``.
         case never
@@ -60,27 +63,22 @@ public struct DownloadDestination: Hashable, Sendable {
         switch place {
         case .file(let path): return path
         case .folder(let folder):
-            let name = response.suggestedFilename
-            return Self.path(of: name.hasPrefix(".") ? "_\(name.dropFirst())" : name, in: folder)
+            return Self.path(of: FileSystem.visibleName(response.suggestedFilename), in: folder)
         }
     }
 
-    /// The path of the file to which a partial file belongs; `nil` if the destination is a folder, and `name` is not
-    /// the name of a partial file.
-    func path(ofPartialFile name: String) -> String? {
+    /// The path of the file to which resume data belongs; `nil` if the data is not for this destination.
+    func path(for data: ResumeData) -> String? {
         switch place {
         case .file(let path): return path
         case .folder(let folder):
-            // `.NAME.0123456789abcdef.part`
-            let ending = 1 + 16 + ".part".utf8.count
-            guard name.hasPrefix("."), name.utf8.count > 1 + ending, !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
-            let finalName = String(decoding: Array(name.utf8.dropFirst().dropLast(ending)), as: UTF8.self)
-            return finalName.hasPrefix(".") ? nil : Self.path(of: finalName, in: folder)
+            let name = data.finalName
+            return name.isEmpty || name.utf8.first == UInt8(ascii: ".") ? nil : Self.path(of: name, in: folder)
         }
     }
 
     private static func path(of name: String, in folder: String) -> String {
-        folder.isEmpty || folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
+        folder.isEmpty || folder.utf8.last == UInt8(ascii: "/") ? folder + name : "\(folder)/\(name)"
     }
 }
 

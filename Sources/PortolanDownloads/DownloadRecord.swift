@@ -41,7 +41,7 @@ enum DownloadRecord {
             guard let (bytes, time) = FileSystem.ownContents(of: folder + name, atMost: sizeLimit),
                 let data = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), data.partialName + suffix == name,
                 // This also tries to lock the file, so the file of a running download is left out.
-                let file = try? PartialFile(continuing: data.partialName, for: target, collision: .renames)
+                let file = try? PartialFile(continuing: data, for: target, collision: .renames)
             else { return nil }
             file.close()
             return (time, data)

@@ -6,15 +6,12 @@ import PortolanCore
 import PortolanFileSystem
 import Synchronization
 
-/// The delegate of a download: writes the body to a partial file, and gives the file its final name at the end. It
-/// forwards the other events to the caller's delegate.
+/// The delegate of a download: writes the body to a partial file, and gives it its name at the end. It forwards the
+/// other events to the caller's delegate.
+///
+/// If the bytes of an earlier download are of no use, it can serve a second task, which loads the whole file.
 final class DownloadWriter: DelegatingDelegate {
-    enum Outcome: Sendable {
-        case complete(DownloadedFile)
-        case failed(LoadError)
-        /// The bytes of the earlier download are of no use. The whole file must be requested.
-        case mustStartOver(String)
-    }
+    typealias Outcome = Result<DownloadedFile, LoadError>
 
     /// A file that is being written.
     private struct Open {
@@ -39,9 +36,12 @@ final class DownloadWriter: DelegatingDelegate {
         var destination: DownloadDestination
         /// Why the task was stopped.
         var failure: LoadError?
-        /// Why the whole file must be requested; `nil` if it need not be.
-        var startOverReason: String?
+        /// Whether the bytes of the earlier download are of no use.
+        var mustStartOver = false
         var restartReason: String?
+        var isCancelled = false
+        /// The second task. It lives as long as it runs.
+        weak var successor: LoadTask?
         /// Whether the partial file is kept after a cancel.
         var producesResumeData = false
         var outcome: Outcome?
@@ -49,24 +49,34 @@ final class DownloadWriter: DelegatingDelegate {
     }
 
     let delegate: (any LoadDelegate)?
-    /// Whether the caller starts another task if the whole file must be requested. The delegate then receives no end of
-    /// this one.
-    private let callerRestarts: Bool
+    /// The caller's request, with the fields that resume data has.
+    private let request: Request
+    /// Makes the second task. The delegate then receives no end of the first one. `nil` if the download ends instead.
+    private let makeSuccessor: (@Sendable (DownloadWriter) -> LoadTask)?
     private let state: Mutex<State>
 
     init(
-        _ destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?, callerRestarts: Bool,
-        delegate: (any LoadDelegate)?
+        _ request: Request, to destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?,
+        delegate: (any LoadDelegate)?, makeSuccessor: (@Sendable (DownloadWriter) -> LoadTask)?
     ) {
-        (self.callerRestarts, self.delegate) = (callerRestarts, delegate)
+        (self.request, self.delegate, self.makeSuccessor) = (request, delegate, makeSuccessor)
         state = Mutex(State(phase: .waiting(part), destination: destination, restartReason: restartReason))
     }
 
     /// The task was released before its end.
     deinit { end(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")) }
 
-    /// Keeps the partial file even if the task is cancelled.
-    func produceResumeData() { state.withLock { $0.producesResumeData = true } }
+    /// Cancels the second task, also if it does not exist yet. The caller cancels the first one.
+    ///
+    /// - Parameter producesResumeData: whether the partial file is kept.
+    func cancel(producesResumeData: Bool = false) {
+        let successor = state.withLock { state in
+            state.isCancelled = true
+            if producesResumeData { state.producesResumeData = true }
+            return state.successor
+        }
+        successor?.cancel()
+    }
 
     /// Calls `observer` once, when the download has ended; immediately if it has ended already.
     func whenEnded(_ observer: @escaping @Sendable (Outcome) -> Void) {
@@ -129,36 +139,36 @@ final class DownloadWriter: DelegatingDelegate {
                     throw LoadError(.ioFailed, message: "the partial file '\(part.file.path)' can't be emptied: \(error)")
                 }
                 if part.size > 0 { state.withLock { $0.restartReason = reason } }
-                return begin(part.file, response, task, now, hasOwnRange: true)
+                return begin(part.file, response, now)
             case .useless(let reason):
-                state.withLock { $0.startOverReason = reason }
+                state.withLock { state in
+                    (state.mustStartOver, state.restartReason) = (true, reason)
+                    state.failure = Self.restartError(task.originalRequest, reason)
+                }
                 return nil
             case .error: throw Self.error(for: response)
             }
         }
-        if let status = response.status, status.code >= 400 { throw Self.error(for: response) }
+        let status = ResumedPart.status(of: response)
+        guard 200..<300 ~= status, status != 206 || task.originalRequest.fields[.range] != nil else { throw Self.error(for: response) }
         let proposed = state.withLock { $0.destination }
         let destination =
             (delegate as? any DownloadDelegate)?.loadTask(task, destinationFor: response, proposed: proposed) ?? proposed
         state.withLock { $0.destination = destination }
         let file = try PartialFile(for: destination.path(for: response), collision: destination.existingFile.collision)
         FileSystem.lock(file.descriptor)
-        return begin(file, response, task, now)
+        return begin(file, response, now)
     }
 
-    /// - Parameter hasOwnRange: whether the download itself has set the request's `Range`, to continue an earlier one.
-    private func begin(
-        _ file: PartialFile, _ response: Response, _ task: LoadTask, _ now: Int64, hasOwnRange: Bool = false
-    ) -> Open {
-        let request = task.originalRequest
-        // A range that the caller has requested is not the whole file, and can't be continued.
+    private func begin(_ file: PartialFile, _ response: Response, _ now: Int64) -> Open {
+        // A part that the caller has asked for is no file.
         let validator =
-            request.method == .get && request.body == nil && (hasOwnRange || request.fields[.range] == nil) && !response.isBodyPart
+            request.method == .get && request.body == nil && request.fields[.range] == nil && !response.isBodyPart
             ? ResumedPart.validator(of: response, now: now) : nil
         let data = validator.map { validator in
             ResumeData(
-                request, validator: validator, partialName: FileSystem.split(file.path).name, bytesReceived: nil,
-                expectedBytes: response.expectedLength)
+                request, validator: validator, partialName: FileSystem.split(file.path).name,
+                finalName: FileSystem.split(file.finalPath).name, bytesReceived: nil, expectedBytes: response.expectedLength)
         }
         if let data { DownloadRecord.write(data, of: file) } else { DownloadRecord.remove(of: file) }
         return Open(file: file, response: response, resumeData: data, resumedBytes: 0, written: 0, size: response.expectedLength)
@@ -199,18 +209,37 @@ final class DownloadWriter: DelegatingDelegate {
     // MARK: - The end
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
+        if startOver() { return }
         let outcome = finish(error)
-        if case .complete(let file) = outcome { (delegate as? any DownloadDelegate)?.loadTask(task, didDownloadTo: file) }
         switch outcome {
-        case .complete: delegate?.loadTask(task, didEndWith: nil)
-        case .failed(let error): delegate?.loadTask(task, didEndWith: error)
-        case .mustStartOver(let reason):
-            if !callerRestarts { delegate?.loadTask(task, didEndWith: Self.restartError(task.originalRequest, reason)) }
+        case .success(let file):
+            (delegate as? any DownloadDelegate)?.loadTask(task, didDownloadTo: file)
+            delegate?.loadTask(task, didEndWith: nil)
+        case .failure(let error): delegate?.loadTask(task, didEndWith: error)
         }
         publish(outcome)
     }
 
-    static func restartError(_ request: Request, _ reason: String) -> LoadError {
+    /// Starts the second task, if it is necessary.
+    private func startOver() -> Bool {
+        guard let makeSuccessor else { return false }
+        let part: ResumedPart? = state.withLock { state in
+            guard state.mustStartOver, !state.isCancelled, case .waiting(let part?) = state.phase else { return nil }
+            (state.phase, state.failure, state.mustStartOver) = (.waiting(nil), nil, false)
+            return part
+        }
+        guard let part else { return false }
+        discard(part.file)
+        let task = makeSuccessor(self)
+        let isCancelled = state.withLock { state in
+            state.successor = task
+            return state.isCancelled
+        }
+        if isCancelled { task.cancel() } else { task.resume() }
+        return true
+    }
+
+    private static func restartError(_ request: Request, _ reason: String) -> LoadError {
         LoadError(
             .rangeNotSatisfiable,
             message: "the download of \(request.url.shortDescription) can't be continued: \(reason); start it again without resume data")
@@ -236,42 +265,42 @@ final class DownloadWriter: DelegatingDelegate {
             defer { state.phase = .over }
             return state
         }
-        if let reason = ended.startOverReason {
-            if case .waiting(let part?) = ended.phase { discard(part.file) }
-            return .mustStartOver(reason)
-        }
         let failure = ended.failure ?? error
         switch ended.phase {
-        case .over: return .failed(failure ?? LoadError(.unknown, message: "the download has ended twice"))
+        case .over: return .failure(failure ?? LoadError(.unknown, message: "the download has ended twice"))
         case .waiting(let part):
             let failure = failure ?? LoadError(.unknown, message: "the load finished without a response")
-            guard let part else { return .failed(failure) }
-            // The bytes of the earlier download can still be continued.
+            guard let part else { return .failure(failure) }
+            if ended.mustStartOver {
+                discard(part.file)
+                return .failure(failure)
+            }
+            // Nothing says that the bytes of the earlier download are of no use.
             part.file.close()
-            return .failed(failure.with(part.data.with(part.size, of: part.data.expectedBytes)))
+            return .failure(failure.with(part.data.with(part.size, of: part.data.expectedBytes)))
         case .writing(let open):
             if let failure {
-                return .failed(keep(open.file, open.resumeData, open.written, of: open.size, ended, failure))
+                return .failure(keep(open.file, open.resumeData, open.written, of: open.size, ended, failure))
             }
             if let size = open.size, size != open.written {
                 let error = LoadError(
                     .truncated, message: "'\(open.file.finalPath)' has \(open.written) of \(size) bytes, and the server sent no more")
-                return .failed(keep(open.file, open.resumeData, open.written, of: size, ended, error))
+                return .failure(keep(open.file, open.resumeData, open.written, of: size, ended, error))
             }
             return complete(open, ended.restartReason)
         }
     }
 
     private func complete(_ open: Open, _ restartReason: String?) -> Outcome {
-        DownloadRecord.remove(of: open.file)
+        defer { DownloadRecord.remove(of: open.file) }
         do throws(LoadError) {
             let completion = try open.file.complete()
-            return .complete(
+            return .success(
                 DownloadedFile(
                     path: completion.path, response: open.response, size: open.written, resumedBytes: open.resumedBytes,
                     restartReason: restartReason, warnings: completion.warnings))
         } catch {
-            return .failed(error)
+            return .failure(error)
         }
     }
 
@@ -309,7 +338,7 @@ final class DownloadWriter: DelegatingDelegate {
             case 416: .rangeNotSatisfiable
             default: .badResponse
             }
-        let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "an error"
+        let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "a part of the file"
         return LoadError(code, message: "\(response.url.shortDescription) was not downloaded: the response is \(status)")
     }
 }

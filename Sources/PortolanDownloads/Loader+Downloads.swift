@@ -6,10 +6,14 @@ import Synchronization
 
 /// Loads into files. A file with the destination's name is always complete.
 ///
-/// A response with an error status (400 and above) is an error: ``LoadError/Code/notFound`` for 404 and 410,
+/// A response with another status than 2xx is an error: ``LoadError/Code/notFound`` for 404 and 410,
 /// ``LoadError/Code/accessDenied`` for 403, ``LoadError/Code/authenticationRequired`` for 401 and 407, and
-/// ``LoadError/Code/badResponse`` for others. ``LoadError/Code/ioFailed`` means that the file can't be written, and
-/// says why: a full disk, a folder that does not exist, a permission.
+/// ``LoadError/Code/badResponse`` for others, also for redirects that are not followed, and for a 206 without `Range`
+/// in the request. ``LoadError/Code/ioFailed`` means that the file can't be written, and says why: a full disk, a
+/// folder that does not exist, a permission.
+///
+/// After a crash of the machine, a file that was just completed can be damaged, because nothing waits for the disk
+/// (fsync(2)).
 ///
 /// Downloads ask for no content coding, unless the request has an `Accept-Encoding` of its own: decoded bytes can't be
 /// continued.
@@ -18,10 +22,11 @@ extension Loader {
     ///
     ///     let file = try await loader.download(from: "https://example.com/a.tar.gz", to: .file("a.tar.gz"))
     ///
+    /// - Parameter url: a relative URL refers to ``Configuration/baseURL``.
     /// - Throws: as ``download(for:to:resuming:delegate:)``; ``LoadError/Code/badURL`` if `url` is not a URL.
     @discardableResult
     public func download(from url: String, to destination: DownloadDestination) async throws(LoadError) -> DownloadedFile {
-        try await download(for: Request(url), to: destination)
+        try await download(for: makeRequest(url), to: destination)
     }
 
     /// Loads a request into a file, and continues an earlier download if there is resume data.
@@ -39,46 +44,29 @@ extension Loader {
     public func download(
         for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil
     ) async throws(LoadError) -> DownloadedFile {
-        var (attempt, result) = (Attempt(request, destination, data), Result<DownloadedFile, LoadError>?.none)
-        while true {
-            let (task, writer) = try makeDownload(attempt, delegate, on: .background, callerRestarts: true)
-            if Task.isCancelled { task.cancel() } else { task.resume() }
-            let outcome = await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in writer.whenEnded { continuation.resume(returning: $0) } }
-            } onCancel: {
-                task.cancel()
-            }
-            result = attempt.result(of: outcome)
-            if let result { return try result.get() }
+        let (task, writer) = try makeDownload(request, destination, data, delegate, on: .background, startsOver: true)
+        if Task.isCancelled { task.cancel() } else { task.resume() }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in writer.whenEnded { continuation.resume(returning: $0) } }
+        } onCancel: {
+            task.cancel()
+            writer.cancel()
         }
+        return try outcome.get()
     }
 
     /// Does what ``download(for:to:resuming:delegate:)`` does, and calls `completion` once, on `queue`.
     ///
     /// - Returns: the task. It ends without a file, and a second task follows, if the server has another version than
-    ///   that of the resume data.
+    ///   that of the resume data. ``LoadTask/cancel(byProducingResumeData:)`` of the first task also cancels the second
+    ///   one.
     @discardableResult
     public func download(
         _ request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil,
         on queue: DeliveryQueue = .background, completion: @escaping @Sendable (Result<DownloadedFile, LoadError>) -> Void
     ) throws(LoadError) -> LoadTask {
-        try start(Attempt(request, destination, data), delegate, on: queue, completion)
-    }
-
-    private func start(
-        _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue,
-        _ completion: @escaping @Sendable (Result<DownloadedFile, LoadError>) -> Void
-    ) throws(LoadError) -> LoadTask {
-        let (task, writer) = try makeDownload(attempt, delegate, on: queue, callerRestarts: true)
-        writer.whenEnded { [self] outcome in
-            var next = attempt
-            if let result = next.result(of: outcome) { return completion(result) }
-            do throws(LoadError) {
-                _ = try start(next, delegate, on: queue, completion)
-            } catch {
-                completion(.failure(error))
-            }
-        }
+        let (task, writer) = try makeDownload(request, destination, data, delegate, on: queue, startsOver: true)
+        writer.whenEnded(completion)
         task.resume()
         return task
     }
@@ -95,7 +83,7 @@ extension Loader {
         for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: any LoadDelegate,
         on queue: DeliveryQueue = .background
     ) throws(LoadError) -> LoadTask {
-        try makeDownload(Attempt(request, destination, data), delegate, on: queue, callerRestarts: false).task
+        try makeDownload(request, destination, data, delegate, on: queue, startsOver: false).task
     }
 
     /// Does what ``download(for:to:resuming:delegate:)`` does, but blocks the calling thread. For programs that are not
@@ -118,50 +106,34 @@ extension Loader {
         return try lock.wait { $0 }.get()
     }
 
+    /// - Parameter startsOver: whether a second task follows if the bytes of the resume data are of no use.
     private func makeDownload(
-        _ attempt: Attempt, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, callerRestarts: Bool
+        _ request: Request, _ destination: DownloadDestination, _ data: ResumeData?, _ delegate: (any LoadDelegate)?,
+        on queue: DeliveryQueue, startsOver: Bool
     ) throws(LoadError) -> (task: LoadTask, writer: DownloadWriter) {
-        var (request, part, restartReason) = (attempt.request, ResumedPart?.none, attempt.restartReason)
-        if let data = attempt.data {
+        var part: ResumedPart?
+        if let data {
             guard request.url.withoutCredentials.withoutFragment == data.url.withoutFragment, request.method == .get, request.body == nil
             else {
                 throw LoadError(
                     .badRequest,
                     message: "the resume data is for a GET of \(data.url.shortDescription), and not for \(request.url.shortDescription)")
             }
-            part = try ResumedPart(data, to: attempt.destination)
-            if part == nil { restartReason = "the file with the received bytes is gone" }
+            part = try ResumedPart(data, to: destination)
         }
-        if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
-        part?.requestRest(in: &request)
+        var whole = request
+        if !whole.fields.contains(.acceptEncoding) { whole.fields[.acceptEncoding] = "identity" }
+        var rest = whole
+        part?.requestRest(in: &rest)
+        var storable = request
+        storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
+        var makeSuccessor: (@Sendable (DownloadWriter) -> LoadTask)?
+        if startsOver, part != nil { makeSuccessor = { [self, whole] writer in task(for: whole, delegate: writer, on: queue) } }
         let writer = DownloadWriter(
-            attempt.destination, resuming: part, restartReason: restartReason, callerRestarts: callerRestarts && part != nil,
-            delegate: delegate)
-        return (task(for: request, delegate: writer, on: queue), writer)
-    }
-}
-
-/// A download. It is tried again without resume data if the data is of no use.
-private struct Attempt {
-    let request: Request
-    let destination: DownloadDestination
-    private(set) var data: ResumeData?
-    private(set) var restartReason: String?
-
-    init(_ request: Request, _ destination: DownloadDestination, _ data: ResumeData?) {
-        (self.request, self.destination, self.data) = (request, destination, data)
-    }
-
-    /// - Returns: `nil` if the download starts again.
-    mutating func result(of outcome: DownloadWriter.Outcome) -> Result<DownloadedFile, LoadError>? {
-        switch outcome {
-        case .complete(let file): return .success(file)
-        case .failed(let error): return .failure(error)
-        case .mustStartOver(let reason):
-            guard data != nil else { return .failure(DownloadWriter.restartError(request, reason)) }
-            (data, restartReason) = (nil, reason)
-            return nil
-        }
+            storable, to: destination, resuming: part,
+            restartReason: data != nil && part == nil ? "the file with the received bytes is gone" : nil, delegate: delegate,
+            makeSuccessor: makeSuccessor)
+        return (task(for: rest, delegate: writer, on: queue), writer)
     }
 }
 
@@ -177,9 +149,9 @@ extension LoadTask {
             cancel()
             return receive(nil)
         }
-        writer.produceResumeData()
+        writer.cancel(producesResumeData: true)
         writer.whenEnded { outcome in
-            if case .failed(let error) = outcome { receive(error.resumeData) } else { receive(nil) }
+            if case .failure(let error) = outcome { receive(error.resumeData) } else { receive(nil) }
         }
         cancel()
     }

@@ -9,7 +9,11 @@ public import PortolanURL
 ///
 /// A download that ends early keeps its bytes in a hidden file beside its destination. This value names that file, the
 /// request, and the validator with which the server recognises the version of the resource. Store it with any encoder:
-/// its format is versioned. It has no credentials: `Authorization`, `Proxy-Authorization` and `Cookie` are left out.
+/// its format is versioned.
+///
+/// It has the fields of the request, but not `Authorization`, `Proxy-Authorization`, `Cookie`, those that
+/// ``RedirectPolicy/originFields`` names, and those of ``Loader/Configuration/defaultFields``. Name other fields with
+/// secrets in `originFields`.
 ///
 /// Resume data from an untrusted source can't reach other files: the file must be beside the destination that the
 /// caller names, have the name of a partial file, belong to this user, and not be in use. But it decides which URL is
@@ -26,17 +30,21 @@ public struct ResumeData: Hashable, Sendable {
     let validator: String
     /// The name of the partial file, without its folder.
     let partialName: String
+    /// The name of the complete file, without its folder. The name of the partial file has only its beginning.
+    let finalName: String
 
-    init(_ request: Request, validator: String, partialName: String, bytesReceived: Int64?, expectedBytes: Int64?) {
+    init(
+        _ request: Request, validator: String, partialName: String, finalName: String, bytesReceived: Int64?, expectedBytes: Int64?
+    ) {
         url = request.url.withoutCredentials
         fields = HTTPFields(request.fields.filter { !Self.omittedFields.contains($0.name) })
-        (self.validator, self.partialName) = (validator, partialName)
+        (self.validator, self.partialName, self.finalName) = (validator, partialName, finalName)
         (self.bytesReceived, self.expectedBytes) = (bytesReceived, expectedBytes)
     }
 
     func with(_ bytesReceived: Int64, of expectedBytes: Int64?) -> ResumeData {
         ResumeData(
-            request, validator: validator, partialName: partialName, bytesReceived: bytesReceived,
+            request, validator: validator, partialName: partialName, finalName: finalName, bytesReceived: bytesReceived,
             expectedBytes: expectedBytes)
     }
 
@@ -65,9 +73,9 @@ public struct ResumeData: Hashable, Sendable {
     ///
     /// - Parameter destination: the destination of the download.
     public func discard(from destination: DownloadDestination) {
-        guard let path = destination.path(ofPartialFile: partialName),
+        guard let path = destination.path(for: self),
             // `try?` because there is then nothing to remove.
-            let file = try? PartialFile(continuing: partialName, for: path, collision: destination.existingFile.collision)
+            let file = try? PartialFile(continuing: self, for: path, collision: destination.existingFile.collision)
         else { return }
         DownloadRecord.remove(of: file)
         file.discard()
@@ -77,10 +85,11 @@ public struct ResumeData: Hashable, Sendable {
 
 extension ResumeData: Codable {
     private enum CodingKeys: String, CodingKey {
-        case version, url, fields, validator, partialName, bytesReceived, expectedBytes
+        case version, url, fields, validator, partialName, finalName, bytesReceived, expectedBytes
     }
 
-    private static let version = 1
+    /// Version 1 has no `finalName`.
+    private static let version = 2
     /// In bytes, except `fields`, which is a number. No server accepts more.
     private static let limits = (url: 64 << 10, fields: 256, fieldBytes: 64 << 10, validator: 1 << 10)
 
@@ -91,6 +100,7 @@ extension ResumeData: Codable {
         try container.encode(fields.map { [$0.name.rawName, $0.value] }, forKey: .fields)
         try container.encode(validator, forKey: .validator)
         try container.encode(partialName, forKey: .partialName)
+        try container.encode(finalName, forKey: .finalName)
         try container.encodeIfPresent(bytesReceived, forKey: .bytesReceived)
         try container.encodeIfPresent(expectedBytes, forKey: .expectedBytes)
     }
@@ -102,7 +112,9 @@ extension ResumeData: Codable {
             if !isValid { throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: problem) }
         }
         let version = try container.decode(Int.self, forKey: .version)
-        try check(version == Self.version, .version, "resume data of version \(version); this program reads version \(Self.version)")
+        try check(
+            (1...Self.version).contains(version), .version,
+            "resume data of version \(version); this program reads versions 1 to \(Self.version)")
         let text = try container.decode(String.self, forKey: .url)
         try check(text.utf8.count <= Self.limits.url, .url, "the URL is longer than \(Self.limits.url) bytes")
         // `try?` because the check below has a better message.
@@ -123,14 +135,28 @@ extension ResumeData: Codable {
         try check(
             !validator.isEmpty && validator.utf8.count <= Self.limits.validator && HTTPField.isValidValue(validator), .validator,
             "not a validator")
-        partialName = try container.decode(String.self, forKey: .partialName)
-        try check(
-            partialName.utf8.count <= 255 && !partialName.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }, .partialName,
-            "not the name of a file")
+        func name(_ key: CodingKeys) throws -> String {
+            let name = try container.decode(String.self, forKey: key)
+            try check(name.utf8.count <= 255 && !name.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }, key, "not the name of a file")
+            return name
+        }
+        partialName = try name(.partialName)
+        finalName = version == 1 ? PartialFile.finalName(ofTemporaryName: partialName) : try name(.finalName)
         bytesReceived = try container.decodeIfPresent(Int64.self, forKey: .bytesReceived)
         expectedBytes = try container.decodeIfPresent(Int64.self, forKey: .expectedBytes)
         try check(bytesReceived ?? 0 >= 0, .bytesReceived, "a negative number of bytes")
         try check(expectedBytes ?? .max >= bytesReceived ?? 0, .expectedBytes, "fewer bytes than were received")
+    }
+}
+
+extension PartialFile {
+    /// Opens the partial file of resume data.
+    init(continuing data: ResumeData, for target: String, collision: Collision) throws(LoadError) {
+        try self.init(continuing: data.partialName, for: target, collision: collision)
+        guard FileSystem.split(finalPath).name.utf8.elementsEqual(data.finalName.utf8) else {
+            close()
+            throw LoadError(.badRequest, message: "the resume data is for the file \(QuotedText(data.finalName)), and not for '\(target)'")
+        }
     }
 }
 

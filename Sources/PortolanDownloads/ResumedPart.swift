@@ -18,11 +18,11 @@ struct ResumedPart: Sendable {
     /// - Throws: ``LoadError/Code/badRequest`` if the data belongs to another destination; ``LoadError/Code/ioFailed``
     ///   if the file is not one of this user, or another download writes it.
     init?(_ data: ResumeData, to destination: DownloadDestination) throws(LoadError) {
-        guard let path = destination.path(ofPartialFile: data.partialName) else {
+        guard let path = destination.path(for: data) else {
             throw LoadError(.badRequest, message: "the resume data is not for this destination")
         }
         do throws(LoadError) {
-            file = try PartialFile(continuing: data.partialName, for: path, collision: destination.existingFile.collision)
+            file = try PartialFile(continuing: data, for: path, collision: destination.existingFile.collision)
         } catch {
             if FileSystem.isMissing(FileSystem.split(path).folder + data.partialName) { return nil }
             throw error
@@ -64,12 +64,9 @@ struct ResumedPart: Sendable {
 
     func answer(of response: Response) -> Answer {
         let range = ContentRange(in: response.fields)
-        // In protocols without a status, only the field marks a partial response.
-        switch response.status?.code ?? (range == nil ? 200 : 206) {
+        switch Self.status(of: response) {
         case 206 where size > 0:
-            if let tag = response.fields[.eTag], data.validator.hasPrefix("\""), tag != data.validator {
-                return .useless("the server has another version now")
-            }
+            guard isSameVersion(response, size: range?.size) else { return .useless("the server has another version now") }
             guard response.remainingContentCodings.isEmpty, !response.fields.contains(.contentEncoding) else {
                 return .useless("the server sends the missing bytes in a content coding")
             }
@@ -78,10 +75,26 @@ struct ResumedPart: Sendable {
             }
             return .rest(size: range.size)
         case 416 where size > 0:
-            return range?.size == size ? .complete : .useless("the server has another version now")
+            return range?.size == size && isSameVersion(response, size: size)
+                ? .complete : .useless("the server has another version now")
+        case 206: return .error
         case 200..<300: return .whole(size > 0 ? "the server has another version now, or sends no parts" : "no bytes had been received")
         default: return .error
         }
+    }
+
+    /// The status code. In protocols without one, only `Content-Range` marks a partial response.
+    static func status(of response: Response) -> Int {
+        response.status?.code ?? (ContentRange(in: response.fields) == nil ? 200 : 206)
+    }
+
+    /// Whether nothing in a response says that the server has another version than that of the bytes. There are servers
+    /// that ignore `If-Range`.
+    ///
+    /// - Parameter size: of the whole file; `nil` if the response does not say it.
+    private func isSameVersion(_ response: Response, size: Int64?) -> Bool {
+        if let size, let expected = data.expectedBytes, size != expected { return false }
+        return response.fields[data.validator.hasPrefix("\"") ? .eTag : .lastModified].map { $0 == data.validator } ?? true
     }
 
     /// The value of `If-Range` for the version in a response; `nil` if a download of it can't be continued.

@@ -291,7 +291,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("version", 2 as any Sendable), ("url", "no url"), ("url", ""), ("validator", ""), ("validator", "a\u{0A}b"),
+        ("version", 3 as any Sendable), ("version", 2), ("url", "no url"), ("url", ""), ("validator", ""), ("validator", "a\u{0A}b"),
         ("partialName", "../../etc/passwd"), ("partialName", "a/b"), ("bytesReceived", -1), ("expectedBytes", 5),
         ("fields", [["Authorization", "Basic x"]] as [[String]]), ("fields", [["Range", "bytes=0-1"]] as [[String]]),
         ("fields", [["A b", "c"]] as [[String]]), ("fields", [["A"]] as [[String]]),

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+import HTTPTypes
+import PortolanCore
+import PortolanTestSupport
+import PortolanURL
+import Synchronization
+import Testing
+
+@testable import PortolanDownloads
+
+/// Downloads with the settings of a loader, and tasks that are suspended and cancelled.
+@Suite(.timeLimit(.minutes(2))) struct DownloadLoaderTests {
+    private let folder: TemporaryFolder
+    private let bytes: [UInt8]
+    private static let url = "http://h.test/a"
+
+    init() throws {
+        folder = try TemporaryFolder()
+        var generator = SeededGenerator(seed: 32)
+        bytes = generator.bytes(20_000)
+    }
+
+    private var destination: DownloadDestination { .file(folder.path(of: "a")) }
+
+    @Test func relativeURLRefersToTheBase() async throws {
+        let base = try URLRecord(parsing: "http://h.test/v1/")
+        let loader = loader(StubHandler { .text($0.url.string) }) { $0.baseURL = base }
+        try await loader.download(from: "b", to: destination)
+        #expect(try folder.contents(of: "a") == Array("http://h.test/v1/b".utf8))
+    }
+
+    /// The fields that redirects to other origins lose, and the default fields of the loader.
+    @Test func resumeDataHasNoSecretFields() async throws {
+        let (key, token) = (try #require(HTTPField.Name("X-Api-Key")), try #require(HTTPField.Name("X-Token")))
+        let handler = AsyncHandler(identifier: "test.cut", schemes: ["http"]) { request, client in
+            try await client.didReceive(Response(url: request.url, expectedLength: 9, status: .ok, fields: [.eTag: "\"1\""]))
+            try await client.didLoad("text")
+            throw LoadError(.connectionLost, message: "lost")
+        }
+        let loader = loader(handler) {
+            $0.redirects.originFields = [key]
+            $0.defaultFields[token] = "secret2"
+        }
+        var request = try Request(Self.url)
+        request.fields = [key: "secret1", .accept: "x/y"]
+        let error = await downloadFailure { [request] () throws(LoadError) in try await loader.download(for: request, to: destination) }
+        let data = try #require(error?.resumeData)
+        let text = String(decoding: try JSONEncoder().encode(data), as: UTF8.self)
+        #expect(!text.contains("secret") && data.request.fields[.accept] == "x/y", "\(text)")
+        let record = String(decoding: try folder.contents(of: data.partialName + ".json"), as: UTF8.self)
+        #expect(!record.contains("secret") && record.contains("Accept"), "\(record)")
+    }
+
+    @Test func suspendedDownloadProducesResumeData() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let observer = ByteObserver { task in
+            task.suspend()
+            continuation.finish()
+        }
+        let task = try FileOrigin(bytes).loader.downloadTask(for: Request(FileOrigin.url), to: destination, delegate: observer)
+        task.resume()
+        for await _ in stream {}
+        let data = await task.cancelByProducingResumeData()
+        #expect(data?.bytesReceived.map { $0 > 0 } == true)
+    }
+
+    /// Nothing says that they are of no use.
+    @Test func cancelBeforeTheResponseKeepsTheEarlierBytes() async throws {
+        let origin = FileOrigin(bytes)
+        let data = try #require(await origin.interruptedDownload(to: destination, after: 5000))
+        let task = try origin.loader.downloadTask(
+            for: Request(FileOrigin.url), to: destination, resuming: data, delegate: ClosureDelegate())
+        task.cancel()
+        for await _ in task.progressUpdates(every: .milliseconds(1)) {}
+        #expect(try await origin.continuedDownload(to: destination, data).resumedBytes == 5000)
+    }
+
+    /// The first task ends without a file, because the server has another version, and a second one follows.
+    @Test func cancelWithResumeDataAlsoEndsTheSecondTask() async throws {
+        let origin = FileOrigin(bytes)
+        let data = try #require(await origin.interruptedDownload(to: destination, after: 5000))
+        let first = Mutex<LoadTask?>(nil)
+        let (received, source) = AsyncStream.makeStream(of: ResumeData?.self)
+        origin.change { state in
+            (state.tag, state.ignoresIfRange) = ("\"2\"", true)
+            state.beforePiece = { [weak origin] sent in
+                guard origin?.requests.last?.fields.contains(.range) == false else { return }
+                while first.withLock({ $0 }) == nil { await Task.yield() }
+                // The download ends only by the cancel.
+                if sent == 5000 { try await Task.sleep(for: .seconds(3600)) }
+            }
+        }
+        let observer = ByteObserver { _ in first.withLock { $0 }?.cancel { source.yield($0) } }
+        let (loader, request) = (origin.loader, try Request(FileOrigin.url))
+        let result: Result<DownloadedFile, LoadError> = await withCheckedContinuation { continuation in
+            do throws(LoadError) {
+                let task = try loader.download(request, to: destination, resuming: data, delegate: observer) {
+                    continuation.resume(returning: $0)
+                }
+                first.withLock { $0 = task }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        let error = #expect(throws: LoadError.self) { try result.get() }
+        #expect(error?.code == .cancelled && origin.requests.count == 3)
+        for await data in received {
+            #expect(data?.validator == "\"2\"" && data?.bytesReceived.map { 1...5000 ~= $0 } == true)
+            break
+        }
+        first.withLock { $0 = nil }
+    }
+}
