@@ -45,6 +45,19 @@ import Testing
         #expect(server.requests.last?.contains("If-Range: \"v1\"") == true)
     }
 
+    /// The bytes of one URL are no beginning of another.
+    @Test(arguments: [true, false]) func bytesOfAnotherURLAreNotUsed(isSaved: Bool) throws {
+        let server = try ScriptedServer(
+            [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 8\r\n\r\nAAAA"), .close],
+            ScriptedServer.response("200 OK", ["ETag: \"b\""], "BBBB"))
+        let first = try program.runScript("'\(downloader)' '\(server.url("/a"))' out; rm -f \(isSaved ? "" : "out.resume")")
+        #expect(first.text.contains("run the command again to continue"), "\(first)")
+        let second = try program.runScript("'\(downloader)' '\(server.url("/b"))' out")
+        #expect(second.status == 0 && second.text.hasSuffix("out: 4 bytes\n"), "\(second)")
+        #expect(program.contents(of: "out") == "BBBB")
+        #expect(server.requests.last?.first == "GET /b HTTP/1.1" && server.requests.last?.contains { $0.hasPrefix("Range:") } == false)
+    }
+
     @Test(.enabled(if: Program.canMount)) func downloadThatFillsTheDiskIsContinued() throws {
         let script = """
             import http.server, os, subprocess, sys, threading

@@ -24,13 +24,14 @@ struct Downloader {
     }
 
     static func download(_ url: String, to path: String) async throws {
-        // What the last run has left: saved at its end, or found beside the file if it was killed.
+        let request = try Request(url)
+        // What the last run with this URL has left: saved at its end, or found beside the file if it was killed.
         let record = URL(filePath: path + ".resume")
         let saved = (try? Data(contentsOf: record)).flatMap { try? JSONDecoder().decode(ResumeData.self, from: $0) }
-        let data = saved ?? ResumeData(interruptedDownloadTo: path)
+        let data = [saved, ResumeData(interruptedDownloadTo: path)].compactMap(\.self).first { $0.url == request.url.withoutCredentials }
         let end = End()
         let task = try Loader.shared.downloadTask(
-            for: data?.request ?? Request(url), to: .file(path, partialFile: .always), resuming: data, delegate: end)
+            for: request, to: .file(path, partialFile: .always), resuming: data, delegate: end)
         let interrupt = DispatchSource.makeSignalSource(signal: SIGINT)
         signal(SIGINT, SIG_IGN)
         interrupt.setEventHandler { task.cancel() }
