@@ -10,6 +10,12 @@ enum ArgumentToken: Equatable {
 
     var name: String? { if case .option(let name, _) = self { name } else { nil } }
 
+    /// The name of an option whose value is missing; `nil` for any other token. `--cache` has a default value.
+    var nameWithoutValue: String? {
+        guard case .option(let name, nil) = self, name != "--cache", GetCommand.optionsWithValue.contains(name) else { return nil }
+        return name
+    }
+
     /// Splits the arguments of `get` as curl does: letters after one hyphen are flags until an option with a value,
     /// whose value is the rest of the argument or the next argument.
     static func tokens(of arguments: [String]) -> [ArgumentToken] {

@@ -8,8 +8,10 @@
 ///     -o out
 ///     header = "Accept: text/plain"
 enum ConfigFile {
+    /// - Parameter warn: receives a warning about a value that no option takes. Messages contain no values, because
+    ///   these can be secret.
     /// - Throws: ``Failure`` that names the line.
-    static func tokens(of text: String, path: String) throws(Failure) -> [ArgumentToken] {
+    static func tokens(of text: String, path: String, warn: (String) -> Void = { _ in }) throws(Failure) -> [ArgumentToken] {
         var tokens: [ArgumentToken] = []
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.drop { $0 == " " || $0 == "\t" }
@@ -24,7 +26,20 @@ enum ConfigFile {
             guard let value = value(in: rest) else {
                 throw Failure(.usage, "-K: line \(index + 1) of '\(path)' has a quotation mark without a second one; add it")
             }
-            tokens += ArgumentToken.tokens(of: value.isEmpty && !rest.hasPrefix("\"") ? [option] : [option, value])
+            let place = "-K: line \(index + 1) of '\(path)'"
+            var lineTokens = ArgumentToken.tokens(of: [option])
+            guard case .option(let lastName, let joinedValue)? = lineTokens.last else {
+                throw Failure(.usage, "\(place) is not an option; write its name first, as in 'url = http://h/'")
+            }
+            let hasValue = !value.isEmpty || rest.hasPrefix("\"")
+            if hasValue, joinedValue == nil, GetCommand.optionsWithValue.contains(lastName) {
+                lineTokens[lineTokens.count - 1] = .option(lastName, value)
+            } else if hasValue {
+                warn("\(place): the text after the option is ignored")
+            }
+            // A line never takes its value from the next one.
+            if let name = lineTokens.last?.nameWithoutValue { throw Failure(.usage, "\(place): '\(name)' needs a value after it") }
+            tokens += lineTokens
         }
         return tokens
     }

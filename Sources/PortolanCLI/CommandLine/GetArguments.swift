@@ -9,11 +9,22 @@
 struct GetArguments {
     /// The arguments of each operation. There is at least one operation.
     let operations: [[String]]
+    /// Warnings about the config files.
+    let warnings: [String]
 
-    /// - Throws: ``Failure`` if a file of `-K` or `-H` cannot be read or parsed, or if config files nest too deeply.
+    /// - Throws: ``Failure`` if a file of `-K` or `-H` cannot be read or parsed, if config files nest too deeply, or if the
+    ///   value of an option is missing.
     init(_ arguments: [String]) throws(Failure) {
         var tokens: [ArgumentToken] = []
-        for token in ArgumentToken.tokens(of: arguments) { try Self.expand(token, into: &tokens, depth: 0) }
+        var warnings: [String] = []
+        for token in ArgumentToken.tokens(of: arguments) {
+            // The argument parser would take a URL as the value.
+            if let name = token.nameWithoutValue {
+                throw Failure(.usage, "Missing value for '\(name)' (see 'portolan help get')")
+            }
+            try Self.expand(token, into: &tokens, &warnings, depth: 0)
+        }
+        self.warnings = warnings
         var global: [ArgumentToken] = []
         operations = tokens.split(separator: .option("--next", nil), omittingEmptySubsequences: false).map { operation in
             let arguments = Self.arguments(of: global + Self.applyingNoOptions(to: operation))
@@ -34,14 +45,16 @@ struct GetArguments {
     private static let configDepthLimit = 8
     private static let fileSizeLimit = 16 << 20
 
-    private static func expand(_ token: ArgumentToken, into tokens: inout [ArgumentToken], depth: Int) throws(Failure) {
+    private static func expand(
+        _ token: ArgumentToken, into tokens: inout [ArgumentToken], _ warnings: inout [String], depth: Int
+    ) throws(Failure) {
         switch token {
         case .option("-K", let path?), .option("--config", let path?):
             guard depth < configDepthLimit else {
                 throw Failure(.usage, "-K: config files are nested more than \(configDepthLimit) deep; nest fewer")
             }
-            for token in try ConfigFile.tokens(of: text(of: path, option: "-K"), path: path) {
-                try expand(token, into: &tokens, depth: depth + 1)
+            for token in try ConfigFile.tokens(of: text(of: path, option: "-K"), path: path, warn: { warnings.append($0) }) {
+                try expand(token, into: &tokens, &warnings, depth: depth + 1)
             }
         case .option("-H", let value?) where value.hasPrefix("@"), .option("--header", let value?) where value.hasPrefix("@"):
             for line in try text(of: String(value.dropFirst()), option: "-H").split(whereSeparator: \.isNewline) {

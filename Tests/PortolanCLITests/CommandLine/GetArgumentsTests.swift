@@ -14,7 +14,7 @@ import Testing
         (["--output=f", "--silent=x"], ["--output", "f", "--silent=x"]), (["-q", "--url", "u"], ["u"]),
         (["-d", "-x", "-H", "-y: z"], ["-d", "-x", "-H", "-y: z"]), (["--data", "-x"], ["--data=-x"]),
         (["--cache", "", "u"], ["--cache", "", "u"]), (["--cache=f"], ["--cache", "f"]), (["--", "-u"], ["--", "-u"]),
-        (["-", "-o", "-"], ["-o", "-", "-"]), (["-o"], ["-o"]), ([], []),
+        (["-", "-o", "-"], ["-o", "-", "-"]), ([], []),
     ])
     func optionsPrecedeURLs(arguments: [String], expected: [String]) throws {
         #expect(try GetArguments(arguments).operations == [expected])
@@ -73,6 +73,33 @@ import Testing
     ])
     func lineOfAConfigFileIsAnOption(line: String, arguments: [String]) throws {
         #expect(try ConfigFile.tokens(of: line, path: "f").flatMap(\.arguments) == arguments)
+    }
+
+    /// The next line can have a secret, which must not become a URL, and which no message shows.
+    @Test(arguments: [
+        ("user-agent\noauth2-bearer = \"s3cr3t\"", "'--user-agent' needs"), ("output\nuser = \"s3cr3t\"", "'--output' needs"),
+        ("user-agent = \nuser = s3cr3t", "'--user-agent' needs"), ("-A\n-us3cr3t", "'-A' needs"), ("-o", "'-o' needs"),
+        ("-sA", "'-A' needs"),
+        ("url", "'--url' needs"), ("-", "is not an option"), ("-- s3cr3t", "is not an option"),
+    ])
+    func optionWithoutItsValueIsAnError(text: String, problem: String) {
+        let failure = #expect(throws: Failure.self) { try ConfigFile.tokens(of: text, path: "f") }
+        #expect(failure?.message?.hasPrefix("-K: line 1 of 'f'") == true && failure?.message?.contains(problem) == true)
+        #expect(failure?.status == .usage && failure?.message?.contains("s3cr3t") == false)
+    }
+
+    @Test(arguments: ["silent = s3cr3t", "silent = -us3cr3t", "-s s3cr3t", "-s \"\"", "--silent s3cr3t"])
+    func valueOfAFlagIsIgnoredWithAWarning(line: String) throws {
+        var warnings: [String] = []
+        let arguments = try ConfigFile.tokens(of: line, path: "f") { warnings.append($0) }.flatMap(\.arguments)
+        #expect(arguments == ["--silent"] || arguments == ["-s"])
+        #expect(warnings == ["-K: line 1 of 'f': the text after the option is ignored"])
+    }
+
+    @Test(arguments: [["-o"], ["u", "-sA"], ["u", "--user"], ["u", "-K"]])
+    func optionAtTheEndTakesNoURLAsItsValue(arguments: [String]) {
+        let failure = #expect(throws: Failure.self) { try GetArguments(arguments) }
+        #expect(failure?.status == .usage && failure?.message?.hasPrefix("Missing value for '-") == true)
     }
 
     @Test func errorOfAConfigFileNamesTheLine() {
