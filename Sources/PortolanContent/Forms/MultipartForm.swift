@@ -19,7 +19,7 @@ public import PortolanCore
 ///
 /// RFC 7578; HTML, "multipart/form-data encoding algorithm"
 public struct MultipartForm: Sendable {
-    /// The text between the parts: 24 random letters and digits after a prefix. Copies of a form have the same
+    /// The text between the parts: 24 hyphens and 16 random letters and digits. Copies of a form have the same
     /// boundary.
     public let boundary: String
     /// The bytes of the parts that are in memory and come after the last body of `bodies`.
@@ -47,7 +47,7 @@ public struct MultipartForm: Sendable {
 
     /// Appends a text, in UTF-8. The text is sent unchanged, including its line breaks.
     public mutating func append(_ name: String, _ text: String) {
-        appendHead(name, filename: nil, contentType: nil, fields: [:])
+        appendHead(.formData, name, filename: nil, contentType: nil, fields: [:])
         pendingBytes += Array(text.utf8)
         endPart()
     }
@@ -83,20 +83,49 @@ public struct MultipartForm: Sendable {
     public mutating func append(
         _ name: String, body: Body, filename: String? = nil, contentType: MIMEType? = nil, fields: HTTPFields = [:]
     ) {
-        appendHead(name, filename: filename, contentType: contentType, fields: fields)
+        appendHead(.formData, name, filename: filename, contentType: contentType, fields: fields)
+        append(body)
+    }
+
+    /// How a part is presented. RFC 2183 §2
+    package enum Disposition: String, Sendable {
+        case formData = "form-data"
+        case attachment
+    }
+
+    /// Appends a part of any multipart body.
+    ///
+    /// - Parameters:
+    ///   - disposition: `nil` for a part without this field, or with one in `fields`.
+    ///   - name: `nil` for a part without a name.
+    ///   - fields: the other fields of the part.
+    package mutating func append(_ disposition: Disposition?, name: String?, filename: String?, fields: HTTPFields, body: Body) {
+        appendHead(disposition, name, filename: filename, contentType: nil, fields: fields)
+        append(body)
+    }
+
+    private mutating func append(_ body: Body) {
         bodies.append(.bytes(pendingBytes))
         bodies.append(body)
         pendingBytes = []
         endPart()
     }
 
-    private mutating func appendHead(_ name: String, filename: String?, contentType: MIMEType?, fields: HTTPFields) {
-        pendingBytes +=
-            Array("--\(boundary)\r\nContent-Disposition: form-data; name=\"".utf8) + Self.escaped(name, normalizesLineBreaks: true)
-        if let filename { pendingBytes += Array("\"; filename=\"".utf8) + Self.escaped(filename, normalizesLineBreaks: false) }
-        pendingBytes += Array("\"\r\n".utf8)
+    private mutating func appendHead(
+        _ disposition: Disposition?, _ name: String?, filename: String?, contentType: MIMEType?, fields: HTTPFields
+    ) {
+        pendingBytes += Array("--\(boundary)\r\n".utf8)
+        if let disposition {
+            pendingBytes += Array("Content-Disposition: \(disposition.rawValue)".utf8)
+            if let name { pendingBytes += Array("; name=\"".utf8) + Self.escaped(name, normalizesLineBreaks: true) + [UInt8(ascii: "\"")] }
+            if let filename {
+                pendingBytes += Array("; filename=\"".utf8) + Self.escaped(filename, normalizesLineBreaks: false) + [UInt8(ascii: "\"")]
+            }
+            pendingBytes += Array("\r\n".utf8)
+        }
         if let contentType { pendingBytes += Array("Content-Type: \(contentType)\r\n".utf8) }
-        for field in fields where field.name != .contentDisposition && (field.name != .contentType || contentType == nil) {
+        for field in fields {
+            if field.name == .contentDisposition && disposition != nil || field.name == .contentType && contentType != nil { continue }
             pendingBytes += Array("\(field.name.rawName): ".utf8)
             unsafe field.withUnsafeBytesOfValue { value in unsafe pendingBytes += Array(value) }
             pendingBytes += Array("\r\n".utf8)
@@ -126,9 +155,9 @@ public struct MultipartForm: Sendable {
         return bytes
     }
 
-    /// Makes a boundary with 143 random bits of the system, so that no part contains it.
+    /// Makes a boundary with 82 random bits of the system, so that no part contains it. It has the length of curl's.
     private static func randomBoundary() -> String {
-        let characters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-        return "portolan-form-" + String((0..<24).map { _ in characters[Int.random(in: 0..<characters.count)] })
+        let characters = Array("0123456789abcdefghijklmnopqrstuvwxyz")
+        return String(repeating: "-", count: 24) + String((0..<16).map { _ in characters[Int.random(in: 0..<characters.count)] })
     }
 }

@@ -63,6 +63,31 @@ import Testing
         #expect(text == "--B\r\nContent-Disposition: form-data; name=\"\(fieldName)\"; filename=\"\(filename)\"\r\n\r\n\r\n--B--\r\n")
     }
 
+    @Test func partOfAnyBodyHasTheGivenHead() async throws {
+        var form = MultipartForm(boundary: "B")
+        form.append(nil, name: "ignored", filename: nil, fields: [.contentDisposition: "x"], body: .text("1"))
+        form.append(.attachment, name: "n", filename: "f", fields: [.contentType: "a/b"], body: .text("2"))
+        form.append(.formData, name: nil, filename: nil, fields: [:], body: .text("3"))
+        let expected = """
+            --B\r
+            Content-Disposition: x\r
+            \r
+            1\r
+            --B\r
+            Content-Disposition: attachment; name="n"; filename="f"\r
+            Content-Type: a/b\r
+            \r
+            2\r
+            --B\r
+            Content-Disposition: form-data\r
+            \r
+            3\r
+            --B--\r
+
+            """
+        #expect(try await form.body.text() == expected)
+    }
+
     @Test func formWithoutPartsIsOnlyItsEnd() async throws {
         #expect(try await MultipartForm(boundary: "B").body.text() == "--B--\r\n")
     }
@@ -84,7 +109,9 @@ import Testing
         #expect(Set(boundaries).count == 100)
         // RFC 2046 §5.1.1. A boundary of these characters needs no quotes.
         for boundary in boundaries {
-            #expect(boundary.count <= 70 && boundary.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") })
+            // Requests have the length of curl's.
+            #expect(boundary.hasPrefix(String(repeating: "-", count: 24)) && boundary.count == 40)
+            #expect(boundary.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") })
         }
         let form = MultipartForm()
         let request = try Request("x://h/", form: form)
