@@ -15,8 +15,8 @@ package struct CookiePolicy: LoadPolicy {
 
     package init(storage: CookieStorage) { self.storage = storage }
 
-    /// Adds the stored cookies to the request, after the cookies of its own `Cookie` field. A stored cookie is left out
-    /// if the request's own field has a cookie with the same name.
+    /// Adds the stored cookies to the request, before the cookies of its own `Cookie` field, as curl does. A stored
+    /// cookie is left out if the request's own field has a cookie with the same name.
     package func apply(
         to request: inout Request, next: any ProtocolClient, log: (@Sendable (String) -> Void)? = nil
     ) -> any ProtocolClient {
@@ -50,7 +50,7 @@ package struct CookiePolicy: LoadPolicy {
         }
         guard let header = storage.header(for: context, excluding: names) else { return }
         fields[.cookie] = nil
-        fields.append(HTTPField(name: .cookie, value: Array((values + [header]).joined(separator: [UInt8(ascii: ";"), 0x20]))))
+        fields.append(HTTPField(name: .cookie, value: Array(([header] + values).joined(separator: [UInt8(ascii: ";"), 0x20]))))
     }
 
     fileprivate static func bytes(of name: HTTPField.Name, in fields: HTTPFields) -> [[UInt8]] {

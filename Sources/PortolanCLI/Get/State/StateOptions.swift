@@ -64,7 +64,8 @@ struct StateOptions: ParsableArguments {
     /// Adds the cookies of `-b` to the request, unless `-H` adds a `Cookie` field.
     func addCookies(to request: inout Request) {
         guard !cookieTexts.isEmpty, !request.fields.contains(.cookie) else { return }
-        request.fields[.cookie] = cookieTexts.joined(separator: "; ")
+        // As in curl, without a blank.
+        request.fields[.cookie] = cookieTexts.joined(separator: ";")
     }
 
     /// The stored cookies of all loads; `nil` without `-c`, and without a `-b` that names a file or is empty.
