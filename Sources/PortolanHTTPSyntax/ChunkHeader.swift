@@ -2,7 +2,7 @@
 
 /// The bytes that frame the data of a chunked request body.
 ///
-///     ChunkHeader.write(count: bytes.count, to: &output)   // 1F40 CR LF
+///     ChunkHeader.write(count: bytes.count, to: &output)   // 1f40 CR LF
 ///     … the bytes …
 ///     output.append(ChunkHeader.end.span)                  // CR LF
 ///     … and once, after the last chunk:
@@ -24,7 +24,7 @@ package enum ChunkHeader {
         var shift = (Int.bitWidth - count.leadingZeroBitCount - 1) / 4 * 4
         while shift >= 0 {
             let digit = UInt8(truncatingIfNeeded: count >> shift & 15)
-            output.append(digit < 10 ? 0x30 + digit : 0x37 + digit)
+            output.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
             shift -= 4
         }
         output.append(.carriageReturn)

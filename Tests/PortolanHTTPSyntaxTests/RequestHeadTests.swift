@@ -92,7 +92,7 @@ import Testing
         #expect(throws: (any Error).self) { try RequestHeadWriter.byteCount(of: HTTPField(name: name, value: "x")) }
     }
 
-    @Test(arguments: [(1, "1\r\n"), (15, "F\r\n"), (16, "10\r\n"), (0x1F40, "1F40\r\n"), (Int.max, "7FFFFFFFFFFFFFFF\r\n")])
+    @Test(arguments: [(1, "1\r\n"), (15, "f\r\n"), (16, "10\r\n"), (0x1F40, "1f40\r\n"), (Int.max, "7fffffffffffffff\r\n")])
     func chunkSizeIsWrittenInHexadecimal(count: Int, sizeLine: String) {
         let bytes = [UInt8](capacity: ChunkHeader.maximumLength) { output in ChunkHeader.write(count: count, to: &output) }
         #expect(String(decoding: bytes, as: UTF8.self) == sizeLine)
