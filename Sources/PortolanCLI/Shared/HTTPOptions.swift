@@ -4,6 +4,7 @@ import ArgumentParser
 import Portolan
 import PortolanCore
 import PortolanFileSystem
+import PortolanTransport
 
 /// Options for `http:` and `https:` connections.
 struct HTTPOptions: ParsableArguments {
@@ -262,9 +263,12 @@ struct HTTPOptions: ParsableArguments {
         return proxy ?? socksProxy.map { "socks5://\($0)" } ?? resolvingSOCKSProxy.map { "socks5h://\($0)" }
     }
 
+    /// The hosts that a named proxy does not serve. As with curl, the environment lists them also for `--proxy`.
+    private var exceptions: String { hostsWithoutProxy ?? EnvironmentVariables["no_proxy"] ?? EnvironmentVariables["NO_PROXY"] ?? "" }
+
     /// `nil` if the environment variables select the proxy.
     private var proxyPolicy: ProxyPolicy? {
         if proxy?.isEmpty == true || hostsWithoutProxy == "*" { return .direct }
-        return namedProxy.map { .proxy($0, except: hostsWithoutProxy ?? "") } ?? hostsWithoutProxy.map { .environment(except: $0) }
+        return namedProxy.map { .proxy($0, except: exceptions) } ?? hostsWithoutProxy.map { .environment(except: $0) }
     }
 }

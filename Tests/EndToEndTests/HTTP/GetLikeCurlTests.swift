@@ -113,6 +113,18 @@ struct GetLikeCurlTests {
         #expect(secondServer.requests.first?.filter { $0.lowercased().hasPrefix("accept-encoding") } == ["Accept-Encoding: br"])
     }
 
+    @Test(arguments: ["NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1"])
+    func environmentListsHostsThatTheNamedProxyDoesNotServe(variable: String) throws {
+        for command in ["/usr/bin/curl -q", #""$portolan" get"#] {
+            let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "direct"))
+            let outcome = try Program().runScript(
+                "unset NO_PROXY no_proxy; \(variable) \(command) -s -x http://127.0.0.1:1 \(server.url())")
+            #expect(outcome.status == 0 && outcome.text == "direct", "\(command): \(outcome.errors)")
+        }
+        let server = try ScriptedServer(ScriptedServer.response("200 OK"))
+        #expect(try Program().runScript("\(variable) \"$portolan\" get -s --noproxy '' -x http://127.0.0.1:1 \(server.url())").status == 7)
+    }
+
     @Test func requiredFieldIsSentDespiteItsOmissionWithAWarning() throws {
         let program = try Program()
         let server = try ScriptedServer([.receiveHead, .receive(1)] + ScriptedServer.response("200 OK").dropFirst())
