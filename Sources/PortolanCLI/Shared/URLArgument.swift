@@ -8,9 +8,10 @@ enum URLArgument {
     ///     example.org/x           http://example.org/x
     ///     localhost:8123          http://localhost:8123
     ///     data:,x                 data:,x
+    ///     user:password@host      http://user:password@host
     ///
-    /// - Parameter schemes: the known schemes. A name before a colon and a number is a scheme if it is one of these, as
-    ///   in `tel:123`; otherwise it is a host.
+    /// - Parameter schemes: the known schemes; empty if they are not known. A name before a colon and a number, or before a
+    ///   colon and a text with `@`, is a scheme if it is one of these, as in `tel:123`; otherwise it is a host or a user.
     static func addingScheme(to argument: String, knownSchemes schemes: [String]) -> String {
         guard !argument.isEmpty, !["/", "./", "../", "?", "#"].contains(where: argument.hasPrefix), argument != ".", argument != ".." else {
             return argument
@@ -25,7 +26,8 @@ enum URLArgument {
         // A scheme has only these characters (RFC 3986 §3.1).
         guard name.first?.isLetter == true, name.utf8.allSatisfy(isSchemeByte) else { return false }
         let port = authority[authority.index(after: colon)...]
-        return UInt16(port) == nil || schemes.contains(name.lowercased())
+        if schemes.contains(name.lowercased()) { return true }
+        return UInt16(port) == nil && (schemes.isEmpty || !port.contains("@"))
     }
 
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
