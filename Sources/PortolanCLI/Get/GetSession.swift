@@ -78,7 +78,9 @@ final class GetSession: Sendable {
         on loader: Loader, unusablePlugins: [PluginProblem], reports: GetReports
     ) -> Failure? {
         let url = transfer.url
-        let writeOut = reports.writeOut.map { WriteOut($0, url: url, number: transfer.number) }
+        let writeOut = reports.writeOut.map {
+            WriteOut($0, url: url, number: transfer.number, timeCondition: command.conditions.timeCondition)
+        }
         let observers =
             command.reports.makeObservers(reports.trace, to: transfer.target, checksTrust: !command.http.trustsEveryServer)
             + ([reports.headDump, writeOut] as [(any LoadObserver)?]).compactMap { $0 }

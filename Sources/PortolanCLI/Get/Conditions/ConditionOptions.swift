@@ -54,7 +54,20 @@ struct ConditionOptions: ParsableArguments {
         if let timeCondition, !request.fields.contains(timeCondition.fieldName) {
             request.fields[timeCondition.fieldName] = timeCondition.date.description
         }
-        if let comparedTagFile { request.fields[.ifNoneMatch] = try Self.tag(in: comparedTagFile) ?? "\"\"" }
+        if let comparedTagFile {
+            // As with curl, the first of several loads has no tag yet.
+            if savedTagFile == nil, FileSystem.kind(at: comparedTagFile) == nil {
+                throw Failure(.uploadFailed, "--etag-compare: there is no file '\(comparedTagFile)'; save the tag with --etag-save")
+            }
+            request.fields[.ifNoneMatch] = try Self.tag(in: comparedTagFile) ?? "\"\""
+        }
+        if let savedTagFile {
+            do throws(LoadError) {
+                try PartialFile.probe(savedTagFile)
+            } catch {
+                throw Failure(.uploadFailed, "--etag-save: \(error.phrase)")
+            }
+        }
     }
 
     private static let fileSizeLimit = 64 << 10

@@ -17,9 +17,9 @@ final class WriteOut: LoadObserver {
     /// - Parameters:
     ///   - url: the URL as it was given.
     ///   - number: the position of the URL, from 0.
-    init(_ format: WriteOutFormat, url: String, number: Int) {
+    init(_ format: WriteOutFormat, url: String, number: Int, timeCondition: TimeCondition? = nil) {
         self.format = format
-        state = Mutex(State(values: WriteOutValues(url: url, urlNumber: number)))
+        state = Mutex(State(values: WriteOutValues(url: url, urlNumber: number, timeCondition: timeCondition)))
     }
 
     /// Sets where the body of the next attempt goes.

@@ -12,6 +12,8 @@ struct WriteOutValues: Sendable {
     var url = ""
     /// The position of the URL among those of the command, from 0.
     var urlNumber = 0
+    /// The condition of `-z`.
+    var timeCondition: TimeCondition?
     /// The last request.
     var request: Request?
     /// The URL of the last request or response.
@@ -74,7 +76,7 @@ struct WriteOutValues: Sendable {
         ("exitcode", { .number(Int64($0.failure?.status.code ?? 0)) }),
         ("filename_effective", { .text($0.path) }),
         ("ftp_entry_path", { _ in .text(nil) }),
-        ("http_code", { .code($0.response?.status?.code ?? 0) }),
+        ("http_code", { .code($0.statusCode) }),
         ("http_connect", { _ in .code(0) }),
         ("http_version", { .text($0.httpVersion) }),
         ("local_ip", { .text($0.endpoints.local.address) }),
@@ -91,8 +93,9 @@ struct WriteOutValues: Sendable {
         ("referer", { .text($0.request?.fields[.referer]) }),
         ("remote_ip", { .text($0.endpoints.remote.address) }),
         ("remote_port", { .number($0.endpoints.remote.port) }),
-        ("response_code", { .code($0.response?.status?.code ?? 0) }),
-        ("scheme", { .text($0.effectiveURL.map { String($0.scheme) }) }),
+        ("response_code", { .code($0.statusCode) }),
+        // As in curl, in capitals.
+        ("scheme", { .text($0.effectiveURL.map { $0.scheme.uppercased() }) }),
         ("size_delivered", { .number($0.bodySize) }),
         ("size_download", { .number($0.bodySize) }),
         ("size_header", { .number(Int64($0.headSize)) }),
@@ -134,6 +137,12 @@ struct WriteOutValues: Sendable {
             return (isEffective ? effectiveURL : try? Request(argument: url).url).flatMap { Self.text(of: part, in: $0) } ?? ""
         }
         return Self.variables.first { $0.name == name }?.value(self).text
+    }
+
+    /// As with curl, a successful response that does not meet the condition of `-z` has the status 304.
+    private var statusCode: Int {
+        guard let response, let status = response.status else { return 0 }
+        return status.kind == .successful && timeCondition?.isUnmet(by: response) == true ? 304 : status.code
     }
 
     /// `1`, `1.1` or `2`; `0` without a response of HTTP.

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("http_code", "302"), ("response_code", "302"), ("http_version", "1"), ("method", "POST"), ("scheme", "http"),
+        ("http_code", "302"), ("response_code", "302"), ("http_version", "1"), ("method", "POST"), ("scheme", "HTTP"),
         ("url", "http://h/a?b#c"),
         ("url_effective", "http://h:81/x"), ("redirect_url", "http://h:81/y"), ("content_type", "text/plain"), ("num_headers", "4"),
         ("num_connects", "1"), ("num_redirects", "0"), ("num_retries", "1"), ("urlnum", "2"), ("referer", "r"), ("remote_ip", "::1"),
