@@ -55,7 +55,8 @@ enum Entry {
     /// Runs the operations of `get`.
     private static func runGet(_ arguments: [String]) throws {
         var operations: [GetCommand] = []
-        for operation in try GetArguments(Array(arguments.dropFirst())).operations {
+        let getArguments = try GetArguments(Array(arguments.dropFirst()))
+        for operation in getArguments.operations {
             // The argument parser makes the options of a subcommand twice as often as those of a root command. `try?`
             // because the second parse throws the same error, or the help, with the full name `portolan get`.
             if let get = (try? GetCommand.parseAsRoot(operation)) as? GetCommand {
@@ -66,7 +67,7 @@ enum Entry {
             guard let get = command as? GetCommand else { return try command.run() }
             operations.append(get)
         }
-        try GetCommand.run(operations)
+        try GetCommand.run(operations, warnings: getArguments.warnings)
     }
 
     /// Prints the help of the command that the arguments name. The arguments from the first option on are ignored.

@@ -8,11 +8,14 @@ import PortolanPlugins
 
 extension GetCommand {
     /// Runs the operations that `--next` separates, one after another.
-    static func run(_ operations: [GetCommand]) throws {
+    ///
+    /// - Parameter warnings: about the command line.
+    static func run(_ operations: [GetCommand], warnings: [String] = []) throws {
         guard let first = operations.first, let last = operations.last else { return }
         VisibleArguments.hideSecrets()
         if let errorFile = first.reports.errorFile { try Diagnostics.redirect(to: errorFile) }
         Diagnostics.setVerbosity(first.reports.diagnostics)
+        for warning in warnings { Diagnostics.warn(warning) }
         PluginCrash.reportCrashes(showsStack: first.reports.isVerbose, isSilent: first.reports.diagnostics == .nothing)
         // Fails before any load if the trace is not writable. Each load checks its own output.
         if let trace = first.reports.trace, case .file = try trace.kind.get() { try PartialFile.probeForCommand(trace.path) }
@@ -42,6 +45,10 @@ extension GetCommand {
     private func warnAboutOptionsWithoutEffect() {
         for field in request.omissionsWithoutEffect(with: data) {
             Diagnostics.warn("-H '\(field):' has no effect: this request needs the field")
+        }
+        if request.hasTextWithoutField { Diagnostics.warn("-H: a text that is not a field is ignored; write 'Name: value'") }
+        for name in request.unsentFields(for: urls) {
+            Diagnostics.warn("-H '\(name):' is not sent as given: the program manages the connection itself ('portolan help curl')")
         }
         let hasOtherCredentials = netrc.isUsed || stateFolder.isGiven
         if let option = request.optionWithoutUser(for: urls, hasOtherCredentials: hasOtherCredentials) {
@@ -100,7 +107,9 @@ extension GetCommand {
         let loader = setup.loader
         let loadReports = try makeReports(trace)
         // All URLs and attempts share the body, because standard input can be read only once.
-        let body = Result { () throws(Failure) in try data.body(within: request.timeLimit?.duration) }
+        let body = Result { () throws(Failure) in
+            try data.body(formDisposition: request.formDisposition, within: request.timeLimit?.duration)
+        }
         let transfers = try self.transfers(from: outcome.transferCount, knownSchemes: loader.schemes)
         outcome.transferCount += transfers.count
         let context = Context(command: self)

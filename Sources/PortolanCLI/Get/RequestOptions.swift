@@ -3,6 +3,7 @@
 import ArgumentParser
 import HTTPTypes
 import Portolan
+import PortolanContent
 import PortolanCore
 
 /// Options for the request.
@@ -120,7 +121,7 @@ struct RequestOptions: ParsableArguments {
 
     func validate() throws {
         if let method, HTTPRequest.Method(method) == nil { throw ValidationError("-X: '\(method)' is not a method") }
-        for header in headers where FieldArgument(header) == nil {
+        for header in headers where FieldArgument(header) == nil && header.contains(":") {
             throw ValidationError(FieldArgument.problem(with: header))
         }
         if let userAgent, !HTTPField.isValidValue(Self.trimmed(userAgent)) {
@@ -144,6 +145,23 @@ struct RequestOptions: ParsableArguments {
     }
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
+
+    /// Whether an argument of `-H` has no colon, and is ignored, as with curl.
+    var hasTextWithoutField: Bool { headers.contains { FieldArgument($0) == nil } }
+
+    /// The names of the fields of `-H` that are not sent, or not as given, because they concern the connection.
+    func unsentFields(for urls: [String]) -> [String] {
+        guard urls.contains(where: { URLArgument.addingScheme(to: $0, knownSchemes: []).lowercased().hasPrefix("http") }) else { return [] }
+        return fields.compactMap {
+            if case .field(let field) = $0, field.withoutConnectionOptions != field { field.name.rawName } else { nil }
+        }
+    }
+
+    /// The disposition of the parts of a form. As with curl, they are attachments if `-H` gives the body another type.
+    var formDisposition: MultipartForm.Disposition {
+        let type = fields.lazy.compactMap { if case .field(let field) = $0, field.name == .contentType { field.value } else { nil } }.first
+        return FormArgument.disposition(inBodyOfType: type ?? "multipart/form-data")
+    }
 
     /// Whether `-H` gives the `Authorization` field. As with curl, it is sent instead of any other credential.
     var sendsOwnAuthorization: Bool {
@@ -223,7 +241,8 @@ struct RequestOptions: ParsableArguments {
             request.url = try UploadBody.url(request.url, for: uploadedFile)
         }
         if let method = method.flatMap({ HTTPRequest.Method($0) }) { request.method = method }
-        for case .field(let field) in fields where !isReplaced(field, request.body) {
+        for case .field(let givenField) in fields where !isReplaced(givenField, request.body) {
+            guard let field = request.isHTTP ? givenField.withoutConnectionOptions : givenField else { continue }
             // As in curl, the first Host counts.
             if field.name.canonicalName == "host", request.fields.contains(where: { $0.name == field.name }) { continue }
             if field.name == .contentType, let boundary = requestBody?.boundary {

@@ -33,12 +33,22 @@ struct CurlCommand: ParsableCommand {
         ("-c", "The cookies of the file are also sent, as with -b."),
         (
             "cookies",
-            "A domain of the public suffix list, and more than 180 cookies of a host, are refused. Cookies of -b go only to the URL's own server."
+            "A domain of the public suffix list, and more than 180 cookies of a host, are refused. Cookies of -b go only to the URL's own server, "
+                + "and replace stored ones with their names."
         ),
         (
             "-u", "The name and the password need a colon between them; there is no prompt. A refused password is exit status 67."
         ),
-        ("-F", "Several files for one name are parts of the form with the same name, and not one part with several files (RFC 7578 §4.3)."),
+        (
+            "-F",
+            "Several files for one name are parts of the form with the same name, and not one part with several files (RFC 7578 §4.3). "
+                + "A text after a text in quotation marks is an error. The encoder quoted-printable is not supported."
+        ),
+        (
+            "-H",
+            "Keep-Alive, Proxy-Connection, Upgrade, HTTP2-Settings, Trailer, and unknown values of Connection and TE are left out with a warning, "
+                + "because the program manages its connections itself. A name or a value that no field can have is an error."
+        ),
         ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
         ("-d @FILE", "A file that does not exist is exit status 26; nothing is sent."),
         ("--raw", "Only content codings are left as they are; chunks are always decoded."),
@@ -55,7 +65,7 @@ struct CurlCommand: ParsableCommand {
         ("--json", "As in curl. The events of a load, which --json printed before, are --events."),
         ("HTTP", "A response that violates the standard in a way that can be used for attacks fails with status 8. HTTP/0.9 is not read."),
         ("schemes", "http, https, data and file, and those of plugins. FTP, mail and the like are not built in."),
-        ("-K", "A value in a config file can be in quotation marks. Options that are not known are an error."),
+        ("-K", "A value in a config file can be in quotation marks. Options that are not known, or lack their value, are an error."),
     ]
 
     private static var text: String {

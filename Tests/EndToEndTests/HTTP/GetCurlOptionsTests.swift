@@ -119,6 +119,16 @@ struct GetCurlOptionsTests {
         Row("CMD -G --data-urlencode 'a=b c' SERVER/a"),
         Row("printf 'a\\nb' > f.txt; CMD -F 'a=b c' -F 'd=@f.txt' -F 'e=<f.txt' --form-string 'g=@x;y' SERVER/a"),
         Row("printf x > f; CMD -F 'a=@f;type=text/x;filename=\"q r\"' -F 'b=c;type=text/html' SERVER/a"),
+        Row(
+            "printf x > f.txt; CMD -F 'a= <b>x</b>;type=text/html' -F 'b= y ' -F 'c=d;filename=x.png' -F 'e=@f.txt;filename=g' -F =x SERVER/a"
+        ),
+        Row("echo x | CMD -F a=@- -F 'b=c;foo=bar' -F 'd=@f;type=x/y; z=1 ; filename=g' SERVER/a", Row.ok),
+        Row(
+            "printf x > f.html; CMD -F 'a=<f.html;filename=g' -F 'b=@f.html;encoder=base64' -F 'c=d;encoder=7bit;headers=\"X: y\"' SERVER/a"
+        ),
+        Row("CMD -F 'a=(;type=multipart/alternative' -F =b -F 'c=d;type=x/y' -F '=)' -F 'e=(' -F f=g SERVER/a"),
+        Row("CMD -F '=)' SERVER/a"), Row("CMD -F a=b -F 'c=(' -F d=e -H 'Content-Type: multipart/mixed' SERVER/a"),
+        Row("CMD -F a=b -H 'Content-Type: multipart/form-data; x=y' SERVER/a"), Row("echo x | CMD -T - SERVER/a"),
         Row("CMD --limit-rate 100k SERVER/a"),
         // Request
         Row("CMD -A agent SERVER/a"), Row("CMD -A '' SERVER/a"), Row("CMD -H 'Host: a' -H 'Host: b' SERVER/a"),
@@ -126,11 +136,22 @@ struct GetCurlOptionsTests {
         Row("CMD -L -e 'http://r/;auto' SERVER/a", redirects[0], redirects[1]), Row("CMD -0 SERVER/a"), Row("CMD --http1.0 -d x SERVER/a"),
         Row("CMD --request-target '*' -X OPTIONS SERVER/a"), Row("printf 'A: 1\\nB: 2\\n' > f; CMD -H @f SERVER/a"),
         Row("CMD -r 0-3 SERVER/a"), Row("CMD -r -5 SERVER/a"), Row("printf 'url = SERVER/a\\nheader = \"A: b\"\\n' > c; CMD -K c"),
+        Row("printf 'url = SERVER/a\nsilent = x\n-s y\n' > c; CMD -K c"), Row("CMD u:p@127.0.0.1:PORT/a"),
+        Row("CMD -H 'X-A;ignored' -H none -H '' -H 'X-B; ' SERVER/a"), Row("CMD -H 'Proxy-Connection: Keep-Alive' SERVER/a"),
+        Row("CMD -b a=b -b e=f SERVER/a"), Row("printf '127.0.0.1\\tFALSE\\t/\\tFALSE\\t0\\tq\\tw\n' > jar; CMD -b a=1 -b jar SERVER/a"),
+        Row(
+            "CMD -L -c jar -b own=1 SERVER/a; rm jar",
+            Row.response("302 Found", ["Location: /b", "Set-Cookie: s=1"], "moved"), Row.ok),
         Row("CMD 127.0.0.1:PORT/a"), Row("CMD --url SERVER/a"), Row("CMD --proto =https SERVER/a"),
         Row("CMD -o '#1' 'SERVER/{a,b}'"), Row("CMD -g 'SERVER/%7Ba,b%7D'"), Row("CMD 'SERVER/[1-2]'"),
         Row("CMD -d x SERVER/a --next -H 'A: b' SERVER/b"), Row("CMD -Z -o a SERVER/1 -o b SERVER/1"),
         // Conditions
-        Row("CMD -z '28 Nov 2026' SERVER/a"), Row("CMD -z '-28 Nov 2026' SERVER/a"),
+        Row("CMD -z '28 Nov 2026' SERVER/a"), Row("CMD -z '-28 Nov 2026' SERVER/a"), Row("CMD -w '%{scheme}' SERVER/a"),
+        Row(
+            "CMD -z '28 Nov 2026' -w '%{response_code}' SERVER/a",
+            Row.response("200 OK", ["Last-Modified: Fri, 27 Nov 2026 00:00:00 GMT"], "old")),
+        Row("CMD --etag-save nosuch/f SERVER/a"), Row("CMD --etag-compare nosuch SERVER/a"),
+        Row("CMD --etag-compare nosuch --etag-save t SERVER/a"),
         Row("echo x > f; TZ=UTC touch -d '2026-11-28 10:00' f; CMD -z f SERVER/a"),
         Row("CMD -z '28 Nov 2026' SERVER/a", Row.response("200 OK", ["Last-Modified: Fri, 27 Nov 2026 00:00:00 GMT"], "old")),
         Row("CMD --etag-save t SERVER/a", Row.response("200 OK", ["ETag: \"v1\""], "x")),

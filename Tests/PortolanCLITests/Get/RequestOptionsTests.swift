@@ -49,9 +49,32 @@ import Testing
         #expect(throws: (any Error).self) { try request("--max-time", "1e99") }
     }
 
-    @Test(arguments: [["-T", "f", "-d", "x"], ["-T", "f", "-I"], ["-I", "-d", "x"], ["-H", "x"], ["-H", ": v"], ["-H", "a b;"]])
+    @Test(arguments: [
+        ["-T", "f", "-d", "x"], ["-T", "f", "-I"], ["-I", "-d", "x"], ["-H", "a b: x"], ["-H", ": v"], ["-H", "a: x\ny"],
+    ])
     func invalidOptionsAreRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try GetCommand.parse(["http://h/"] + arguments) }
+    }
+
+    /// The text could be a secret of which the user forgot the name.
+    @Test func textWithoutAColonIsIgnored() throws {
+        for text in ["x", "", "X-T5;ignored", "a b;"] {
+            #expect(try request("-H", text).fields.isEmpty && RequestOptions.parse(["-H", text]).hasTextWithoutField)
+        }
+        #expect(try !RequestOptions.parse(["-H", "a: x"]).hasTextWithoutField)
+    }
+
+    @Test(arguments: [
+        ("Proxy-Connection: Keep-Alive", nil), ("Keep-Alive: 300", nil), ("Upgrade: x", nil), ("Trailer: X", nil), ("TE: gzip", nil),
+        ("TE: trailers", "trailers"), ("Connection: Upgrade", nil), ("Connection: close, x", "close"),
+        ("Connection: close , TE", "close , TE"),
+    ])
+    func fieldOfTheConnectionIsLeftOut(text: String, value: String?) throws {
+        #expect(try request("-H", text).fields.first?.value == value)
+        #expect(try request("-H", text, for: "x://h/").fields.count == 1)
+        let options = try RequestOptions.parse(["-H", text])
+        #expect(options.unsentFields(for: ["h"]).isEmpty == (value == String(text.drop { $0 != ":" }.dropFirst(2))))
+        #expect(options.unsentFields(for: ["x://h/"]).isEmpty)
     }
 
     @Test func omittedFieldIsNotAddedByDefault() throws {

@@ -10,7 +10,7 @@ enum FieldArgument: Equatable {
 
     /// Parses curl's syntax: `Name: value`; `Name:` for an omission; `Name;` for a field without a value.
     ///
-    /// - Returns: `nil` for any other text. ``problem(with:)`` describes what is wrong with it.
+    /// - Returns: `nil` for any other text. ``problem(with:)`` describes what is wrong with it if it has a colon.
     init?(_ text: String) {
         if text.hasSuffix(";"), !text.contains(":"), let name = HTTPField.Name(String(text.dropLast())) {
             self = .field(HTTPField(name: name, value: ""))
@@ -32,10 +32,26 @@ enum FieldArgument: Equatable {
     /// Describes the error in an argument. The description contains only the field's name, because the value can be
     /// secret.
     static func problem(with header: String) -> String {
-        guard let colon = header.firstIndex(of: ":") else { return "-H: this is not a field; write 'Name: value'" }
-        let name = header[..<colon]
+        let name = header.prefix { $0 != ":" }
         guard HTTPField.Name(String(name)) != nil else { return "-H: '\(name)' is not a field name; write 'Name: value'" }
         return "-H: the value of '\(name)' contains a character that no field may contain, such as a line break"
+    }
+}
+
+extension HTTPField {
+    /// The field without what concerns only the connection, which the program manages itself; `nil` if nothing is left.
+    ///
+    /// `PortolanHTTP` refuses such fields, because a caller would believe that they were sent. RFC 9110 §7.6.1
+    var withoutConnectionOptions: HTTPField? {
+        switch name.canonicalName {
+        case "keep-alive", "proxy-connection", "upgrade", "http2-settings", "trailer": return nil
+        case "te": return value.lowercased() == "trailers" ? self : nil
+        case "connection":
+            let options = value.split(separator: ",").map { $0.trimmingSpace }
+            let kept = options.filter { ["close", "keep-alive", "te"].contains($0.lowercased()) }
+            return kept == options ? self : kept.isEmpty ? nil : HTTPField(name: name, value: kept.joined(separator: ", "))
+        default: return self
+        }
     }
 }
 

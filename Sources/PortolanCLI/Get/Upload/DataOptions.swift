@@ -3,6 +3,7 @@
 import ArgumentParser
 import HTTPTypes
 import Portolan
+import PortolanContent
 import PortolanCore
 
 /// Options for the data that a request sends, in its body or in the query of its URL.
@@ -48,7 +49,8 @@ struct DataOptions: ParsableArguments {
         name: [.customShort("F", allowingJoined: true), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Send this part of a form (multipart/form-data) in a POST request: 'name=text', 'name=@file', or 'name=<file' for the text of a file. "
-                + "';type=…', ';filename=…' and ';headers=…' can follow. Can be repeated.",
+                + "';type=…', ';filename=…', ';headers=…' and ';encoder=…' can follow. 'name=(' begins a part of the parts after it, up to '=)'. "
+                + "Can be repeated.",
             valueName: "name=content"))
     var form: [String] = []
 
@@ -85,10 +87,24 @@ struct DataOptions: ParsableArguments {
         }
         for text in form + orderedForm.filter({ $0.kind == "form" }).map(\.value) where FormArgument(text) == nil {
             throw ValidationError(
-                "-F: what follows the content is ';type=…', ';filename=…' or ';headers=…'; for a text with ';', use --form-string")
+                "-F: after the file or the text in quotation marks, write ';type=…', ';filename=…', ';headers=…' or ';encoder=…'; "
+                    + "for a text with '\"' or ';', use --form-string")
+        }
+        var depth = 0
+        for part in formParts {
+            if part.source == .multipart { depth += 1 }
+            if part.source == .multipartEnd { depth -= 1 }
+            if depth < 0 { throw ValidationError("-F: '=)' ends no part; begin one with 'name=('") }
+            if depth > Self.depthLimit { throw ValidationError("-F: more than \(Self.depthLimit) parts are within each other") }
+            if let encoder = part.encoder, TransferEncoding(rawValue: encoder) == nil {
+                throw ValidationError("-F: the encoder '\(encoder)' is not known; the encoders are \(TransferEncoding.names)")
+            }
         }
         if hasForm, !arguments.isEmpty { throw ValidationError("-F and -d cannot be combined") }
     }
+
+    /// How deep parts can be within each other.
+    private static let depthLimit = 100
 
     private var hasForm: Bool { !form.isEmpty || !literalForm.isEmpty || !orderedForm.isEmpty }
 
@@ -104,10 +120,11 @@ struct DataOptions: ParsableArguments {
     /// Whether the request has a body.
     var sendsBody: Bool { hasForm || !addsDataToQuery && !arguments.isEmpty }
 
+    /// - Parameter formDisposition: the disposition of the parts of a form.
     /// - Returns: `nil` if the request has no body.
-    func body(within limit: Duration?) throws(Failure) -> RequestBody? {
+    func body(formDisposition: MultipartForm.Disposition = .formData, within limit: Duration?) throws(Failure) -> RequestBody? {
         if hasForm {
-            let form = try UploadBody.multipartForm(of: formParts, within: limit)
+            let form = try UploadBody.multipartForm(of: formParts, formDisposition, within: limit)
             return RequestBody(
                 body: form.body, fields: [HTTPField(name: .contentType, value: form.contentType)], boundary: form.boundary)
         }

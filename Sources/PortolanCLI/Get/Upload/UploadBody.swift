@@ -82,31 +82,75 @@ enum UploadBody {
 
     /// Returns the form of `-F`. Regular files are streamed, and other input is read completely.
     ///
-    /// - Parameter limit: how long input other than a regular file can take to arrive; `nil` for no limit.
-    static func multipartForm(of parts: [FormArgument.Part], within limit: Duration? = nil) throws(Failure) -> MultipartForm {
-        let deadline = limit.map { MonotonicTime.now + $0 }
+    /// - Parameters:
+    ///   - disposition: the one of the parts.
+    ///   - limit: how long input other than a regular file can take to arrive; `nil` for no limit.
+    static func multipartForm(
+        of parts: [FormArgument.Part], _ disposition: MultipartForm.Disposition = .formData, within limit: Duration? = nil
+    ) throws(Failure) -> MultipartForm {
+        var parts = parts[...]
+        return try multipartForm(of: &parts, disposition, until: limit.map { MonotonicTime.now + $0 })
+    }
+
+    /// Takes the parts up to the end of a multipart body.
+    private static func multipartForm(
+        of parts: inout ArraySlice<FormArgument.Part>, _ disposition: MultipartForm.Disposition, until end: Duration?
+    ) throws(Failure) -> MultipartForm {
         var form = MultipartForm()
-        for part in parts {
-            let body: Body
-            switch part.source {
-            case .text(let text): body = .text(text)
-            case .file(let path), .contents(of: let path):
-                switch FileSystem.kind(at: path) {
-                case .regular, .directory: body = path == "-" ? .bytes(try contents(of: path, until: deadline)) : try regularFile(path)
-                case .special, nil: body = .bytes(try contents(of: path, until: deadline))
-                }
+        while let part = parts.popFirst(), part.source != .multipartEnd {
+            if part.hasIgnoredText {
+                Diagnostics.warn(
+                    "-F: a text in the part '\(part.name)' has no meaning, and is ignored; for a text with ';' or '(', use --form-string")
             }
-            var fields = HTTPFields()
-            if let type = part.mimeType, HTTPField.isValidValue(type) { fields.append(HTTPField(name: .contentType, value: type)) }
+            var headers = HTTPFields()
             for header in part.headers {
                 guard case .field(let field)? = FieldArgument(header) else {
                     throw Failure(.usage, "-F: a header of the part '\(part.name)' is not a field; write ';headers=\"Name: value\"'")
                 }
-                fields.append(field)
+                headers.append(field)
             }
-            form.append(part.name, body: body, filename: part.filename, fields: fields)
+            var (type, body) = (headers.contains(.contentType) ? part.type : part.mimeType, Body.text(""))
+            if part.source == .multipart {
+                let nestedForm = try multipartForm(of: &parts, FormArgument.disposition(inBodyOfType: type ?? ""), until: end)
+                type = "\(type ?? ""); boundary=\(nestedForm.boundary)"
+                body = nestedForm.body
+            } else {
+                body = try self.body(of: part, until: end)
+            }
+            var fields = HTTPFields()
+            if let type, HTTPField.isValidValue(type) { fields.append(HTTPField(name: .contentType, value: type)) }
+            if let encoder = part.encoder, let name = HTTPField.Name("Content-Transfer-Encoding") {
+                fields.append(HTTPField(name: name, value: encoder))
+            }
+            for field in headers { fields.append(field) }
+            let isNameless = part.name.isEmpty && part.filename == nil
+            form.append(
+                headers.contains(.contentDisposition) || disposition == .attachment && isNameless ? nil : disposition,
+                name: part.name.isEmpty ? nil : part.name, filename: part.filename, fields: fields, body: body)
         }
         return form
+    }
+
+    /// The body of a part that is not a multipart body.
+    private static func body(of part: FormArgument.Part, until end: Duration?) throws(Failure) -> Body {
+        let encoding = part.encoder.flatMap(TransferEncoding.init)
+        let bytes: [UInt8]
+        switch part.source {
+        case .multipart, .multipartEnd: return .text("")
+        case .text(let text):
+            if encoding == nil { return .text(text) }
+            bytes = Array(text.utf8)
+        case .file(let path), .contents(of: let path):
+            let isFile = FileSystem.kind(at: path) != .special && FileSystem.kind(at: path) != nil
+            if path != "-", isFile, encoding?.isIdentity != false { return try regularFile(path) }
+            bytes = try contents(of: path, until: end)
+        }
+        guard let encoding else { return .bytes(bytes) }
+        guard let encodedBytes = encoding.encode(bytes) else {
+            throw Failure(
+                .uploadFailed, "-F: the part '\(part.name)' has a byte that \(encoding.rawValue) cannot have; use ';encoder=base64'")
+        }
+        return .bytes(encodedBytes)
     }
 
     /// Streams a file, or input of unknown length: `-`, a FIFO or a device.

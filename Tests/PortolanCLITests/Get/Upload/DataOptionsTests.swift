@@ -106,12 +106,21 @@ import Testing
             [.init(name: "a", source: .file("f"), filename: "f"), .init(name: "a", source: .file("g"), filename: "g", type: "x/y")]
         ),
         ("a=b;headers=\"X: 1\"", [.init(name: "a", source: .text("b"), headers: ["X: 1"])]),
+        ("a= b c \n;type= x/y ; z=1 ; filename= f ", [.init(name: "a", source: .text("b c"), filename: "f", type: "x/y ; z=1")]),
+        ("a= \" b\" ;encoder=base64", [.init(name: "a", source: .text(" b"), encoder: "base64")]),
+        ("=x", [.init(name: "", source: .text("x"))]),
+        ("a=b;nosuch=x;filename=f,g", [.init(name: "a", source: .text("b"), filename: "f,g", hasIgnoredText: true)]),
+        ("a=b;", [.init(name: "a", source: .text("b"))]), ("a=\"b", [.init(name: "a", source: .text("\"b"))]),
+        ("a=<f;filename=g", [.init(name: "a", source: .contents(of: "f"), hasIgnoredText: true)]),
+        ("a=(;type=multipart/x", [.init(name: "a", source: .multipart, type: "multipart/x")]),
+        ("a=(b", [.init(name: "a", source: .multipart, hasIgnoredText: true)]), ("=)", [.init(name: "", source: .multipartEnd)]),
+        ("a=)", [.init(name: "a", source: .text(")"))]),
     ])
     func partIsDescribed(argument: String, parts: [FormArgument.Part]) {
         #expect(FormArgument(argument)?.parts == parts)
     }
 
-    @Test(arguments: ["a", "", "a=@", "a=b;nosuch=x", "a=\"b", "a=\"b\"c"])
+    @Test(arguments: ["a", "", "a=@", "a=<", "a=\"b\"c"])
     func malformedPartIsRefused(argument: String) {
         #expect(FormArgument(argument) == nil)
     }
@@ -122,10 +131,29 @@ import Testing
     }
 
     @Test(arguments: [
-        ("f.HTML", "text/html"), ("f.txt", "text/plain"), ("f", "application/octet-stream"), ("f.x", "application/octet-stream"),
+        ("@f.HTML", "text/html"), ("@f.txt", "text/plain"), ("@f", "application/octet-stream"), ("@txt", "application/octet-stream"),
+        ("@f.txt;filename=g", "text/plain"), ("@f.txt;filename=g.png", "image/png"), ("@-", nil), ("@-;filename=f.pdf", "application/pdf"),
+        ("<f.html", "text/html"), ("<f.txt", nil), ("<f", nil), ("b;filename=f.png", "image/png"), ("b;filename=f", nil), ("b", nil),
+        ("(", "multipart/mixed"),
     ])
-    func typeOfAFileComesFromItsName(filename: String, type: String) {
-        #expect(FormArgument("a=@\(filename)")?.parts.first?.mimeType == type)
-        #expect(FormArgument("a=<\(filename)")?.parts.first?.mimeType == nil)
+    func typeOfAPartComesFromItsName(content: String, type: String?) {
+        #expect(FormArgument("a=\(content)")?.parts.first?.mimeType == type)
+    }
+
+    @Test(arguments: [
+        ["-F", "=)"], ["-F", "a=(", "-F", "=)", "-F", "=)"], ["-F", "a=b;encoder=x"],
+        Array(repeating: ["-F", "a=("], count: 101).flatMap(\.self),
+    ])
+    func partsThatAreNotAFormAreRefused(arguments: [String]) {
+        #expect(throws: (any Error).self) { try DataOptions.parse(arguments) }
+    }
+
+    @Test(
+        arguments: [
+            (.base64, "xy", "eHk="), (.sevenBit, "xy", "xy"), (.sevenBit, "é", nil), (.eightBit, "é", "é"), (.binary, "é", "é"),
+            (.base64, String(repeating: "x", count: 58), String(repeating: "eHh4", count: 19) + "\r\neA=="),
+        ] as [(TransferEncoding, String, String?)])
+    func contentIsEncoded(encoding: TransferEncoding, text: String, expected: String?) {
+        #expect(encoding.encode(Array(text.utf8)).map { String(decoding: $0, as: UTF8.self) } == expected)
     }
 }
