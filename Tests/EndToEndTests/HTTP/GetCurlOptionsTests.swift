@@ -49,7 +49,10 @@ struct GetCurlOptionsTests {
     private static func withoutBoundary(_ lines: [String]) -> [String] {
         guard let type = lines.first(where: { $0.contains("boundary=") }), let boundary = type.components(separatedBy: "boundary=").last
         else { return lines }
-        return lines.filter { !$0.hasPrefix("Content-Length") }.map { $0.replacingOccurrences(of: boundary, with: "BOUNDARY") }
+        return lines.filter { !$0.hasPrefix("Content-Length") }.map {
+            // The boundaries of bodies within the form differ, too.
+            $0.replacingOccurrences(of: boundary, with: "BOUNDARY").replacing(/-{24}[A-Za-z0-9]{16}/, with: "BOUNDARY")
+        }
     }
 
     private static let otherDefaults = ["user-agent: curl", "user-agent: portolan", "accept: */*", "accept-encoding:", "proxy-connection:"]
@@ -122,13 +125,13 @@ struct GetCurlOptionsTests {
         Row(
             "printf x > f.txt; CMD -F 'a= <b>x</b>;type=text/html' -F 'b= y ' -F 'c=d;filename=x.png' -F 'e=@f.txt;filename=g' -F =x SERVER/a"
         ),
-        Row("echo x | CMD -F a=@- -F 'b=c;foo=bar' -F 'd=@f;type=x/y; z=1 ; filename=g' SERVER/a", Row.ok),
+        Row("echo x > f; echo x | CMD -F a=@- -F 'b=c;foo=bar' -F 'd=@f;type=x/y; z=1 ; filename=g' SERVER/a", Row.ok),
         Row(
             "printf x > f.html; CMD -F 'a=<f.html;filename=g' -F 'b=@f.html;encoder=base64' -F 'c=d;encoder=7bit;headers=\"X: y\"' SERVER/a"
         ),
         Row("CMD -F 'a=(;type=multipart/alternative' -F =b -F 'c=d;type=x/y' -F '=)' -F 'e=(' -F f=g SERVER/a"),
         Row("CMD -F '=)' SERVER/a"), Row("CMD -F a=b -F 'c=(' -F d=e -H 'Content-Type: multipart/mixed' SERVER/a"),
-        Row("CMD -F a=b -H 'Content-Type: multipart/form-data; x=y' SERVER/a"), Row("echo x | CMD -T - SERVER/a"),
+        Row("CMD -F a=b -H 'Content-Type: multipart/form-data; x=y' SERVER/a"),
         Row("CMD --limit-rate 100k SERVER/a"),
         // Request
         Row("CMD -A agent SERVER/a"), Row("CMD -A '' SERVER/a"), Row("CMD -H 'Host: a' -H 'Host: b' SERVER/a"),
