@@ -116,7 +116,7 @@ package struct FramingFields: Sendable, Equatable {
         if name.equalsIgnoringCase("identity") { return hasParameters ? .codingParameter : nil }
         guard let contentCoding = ContentCoding(name: name.latin1Text.lowercased()) else { return .unknownCoding }
         guard !hasParameters else { return .codingParameter }
-        guard transferCodings.count < Self.maximumTransferCodings else { return .transferEncoding }
+        guard transferCodings.count < Self.maximumTransferCodings else { return .tooManyCodings }
         transferCodings.append(contentCoding)
         return nil
     }

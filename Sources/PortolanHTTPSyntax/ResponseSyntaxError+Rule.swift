@@ -28,6 +28,7 @@ extension ResponseSyntaxError {
         case chunkedTwice
         case chunkedNotLast
         case unknownCoding
+        case tooManyCodings
         case codingParameter
         case unrequestedUpgrade
         case tooManyInterimResponses
@@ -56,7 +57,7 @@ extension ResponseSyntaxError.Rule {
         case .fieldName: "RFC 9110 §5.1"
         case .fieldValue: "RFC 9110 §5.5"
         case .contentLength, .contentLengthsDiffer: "RFC 9112 §6.3"
-        case .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding: "RFC 9112 §6.1"
+        case .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .tooManyCodings: "RFC 9112 §6.1"
         case .codingParameter: "RFC 9112 §7"
         case .unrequestedUpgrade: "RFC 9110 §15.2.2"
         case .tooManyInterimResponses: "RFC 9110 §15.2"
@@ -73,7 +74,7 @@ extension ResponseSyntaxError.Rule {
             .limitExceeded
         case .noResponse: .emptyResponse
         case .cutInHead, .cutInBody: .truncated
-        case .unknownCoding: .decodingFailed
+        case .unknownCoding, .tooManyCodings: .decodingFailed
         case .notHTTP, .tlsResponse, .version, .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue,
             .contentLength,
             .contentLengthsDiffer, .transferEncoding, .chunkedTwice, .chunkedNotLast, .codingParameter, .unrequestedUpgrade, .chunkSize,
@@ -104,6 +105,7 @@ extension ResponseSyntaxError.Rule {
         case .chunkedTwice: "Transfer-Encoding says chunked twice"
         case .chunkedNotLast: "Transfer-Encoding says chunked, and chunked is not the last coding"
         case .unknownCoding: "Transfer-Encoding names a coding that is unknown here (chunked, gzip and deflate are known)"
+        case .tooManyCodings: "Transfer-Encoding names more than 16 codings"
         case .codingParameter: "a transfer coding has a parameter, and none is defined"
         case .unrequestedUpgrade: "the server switches to another protocol (101), and was not asked to"
         case .tooManyInterimResponses: "too many interim responses (1xx) came before the final one"
@@ -131,8 +133,8 @@ extension ResponseSyntaxError.Rule {
         case .tlsResponse: .advice("use https:")
         case .noResponse, .cutInHead, .cutInBody: .advice("load it again")
         case .statusLine, .blankBeforeFirstField, .missingColon, .fieldName, .fieldValue, .contentLength, .contentLengthsDiffer,
-            .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .codingParameter, .unrequestedUpgrade, .chunkSize,
-            .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
+            .transferEncoding, .chunkedTwice, .chunkedNotLast, .unknownCoding, .tooManyCodings, .codingParameter, .unrequestedUpgrade,
+            .chunkSize, .chunkSizeTooLarge, .chunkExtension, .chunkEnd:
             .advice("the server, or a proxy in front of it, must be fixed")
         }
     }

@@ -65,8 +65,11 @@ struct PreparedRequest: Sendable {
             allowsExpectation && minorVersion == 1 && configuration.expectContinue.applies(to: framing)
             && !request.fields.contains(.expect)
         let asksForCodings = configuration.sendsAcceptEncoding && request.decodesContent
+        var callerFields = request.fields
+        // The caller's length is that of the whole body.
+        if delaysBody { callerFields[.contentLength] = nil }
         let requestFields = try RequestFields(
-            completing: request.fields, host: RequestTarget.hostField(of: request.url), framing: framing,
+            completing: callerFields, host: RequestTarget.hostField(of: request.url), framing: framing,
             defaults: RequestFields.Defaults(
                 userAgent: configuration.userAgent,
                 acceptEncoding: asksForCodings ? ContentDecoding.acceptEncoding(for: request) : nil, accept: configuration.accept),
