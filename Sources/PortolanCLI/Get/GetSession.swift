@@ -132,7 +132,6 @@ final class GetSession: Sendable {
             var request = try command.request.request(
                 for: transfer.url, with: command.data, sending: try body.get(), uploading: transfer.uploadedFile, netrc: netrc)
             try command.checkScheme(of: request.url)
-            if request.body != nil, command.http.answersProxyByDigest { request.delaysBodyUntilChallenge = true }
             command.state.addCookies(to: &request)
             command.request.removeOmittedFields(of: &request)
             try request.checkForMissingScheme(on: loader)

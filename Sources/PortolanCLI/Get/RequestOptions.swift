@@ -255,6 +255,9 @@ struct RequestOptions: ParsableArguments {
         if let referrer = initialReferrer, !request.fields.contains(.referer) { request.fields[.referer] = referrer }
         request.requestTarget = requestTarget
         if authentication == .digest { request.delaysBodyUntilChallenge = request.body != nil }
+        if usesHTTP1_0, request.isHTTP, let body = request.body, body.length == nil {
+            throw Failure(.uploadImpossible, "HTTP/1.0 cannot send a body of unknown length; send a file, or leave out -0")
+        }
         if usesHTTP1_0 { request.httpVersion = .http1_0 } else if knowsHTTP2 { request.httpVersion = .http2 }
         // A response for another target must not answer a request for the URL.
         if requestTarget != nil { request.cachePolicy = .noStore }
@@ -271,7 +274,7 @@ struct RequestOptions: ParsableArguments {
     }
 
     /// Whether `-H 'Transfer-Encoding: chunked'` requests a body without a length.
-    private var sendsChunked: Bool {
+    var sendsChunked: Bool {
         fields.contains {
             if case .field(let field) = $0 { field.name == .transferEncoding && field.value.lowercased() == "chunked" } else { false }
         }

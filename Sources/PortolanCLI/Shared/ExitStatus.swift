@@ -17,6 +17,7 @@ struct ExitStatus: Hashable, Sendable {
     static let truncated = Self(code: 18, meaning: "fewer bytes came than announced")
     static let httpError = Self(code: 22, meaning: "with --fail or -C: the status was 400 or more")
     static let writeFailed = Self(code: 23, meaning: "the output could not be written; no message if its reader has closed it")
+    static let uploadImpossible = Self(code: 25, meaning: "the upload cannot be sent: HTTP/1.0 needs its length")
     static let uploadFailed = Self(code: 26, meaning: "the bytes to send could not be read")
     static let noMemory = Self(code: 27, meaning: "no memory is available")
     static let timedOut = Self(code: 28, meaning: "a time limit was reached")
@@ -25,6 +26,7 @@ struct ExitStatus: Hashable, Sendable {
     static let unreadable = Self(
         code: 37, meaning: "the resource, or the file of an option, does not exist, cannot be read, is not a regular file, or is malformed")
     static let tooManyRedirects = Self(code: 47, meaning: "the limit of redirects was reached")
+    static let badOptionValue = Self(code: 49, meaning: "the value of --resolve or --connect-to is malformed")
     static let emptyResponse = Self(code: 52, meaning: "the server closed the connection without a response")
     static let connectionLost = Self(code: 56, meaning: "the connection ended early, or an HTTP proxy opened no tunnel")
     static let badIdentity = Self(code: 58, meaning: "the client's certificate or its key cannot be used")
@@ -55,7 +57,9 @@ struct ExitStatus: Hashable, Sendable {
     static let all = [
         success, unsupportedScheme, usage, badURL, proxyNotFound, nameNotFound, cannotConnect, badResponse, truncated, httpError,
         writeFailed,
-        uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, emptyResponse, connectionLost, badIdentity,
+        uploadImpossible, uploadFailed, noMemory, timedOut, badRange, notSecure, unreadable, tooManyRedirects, badOptionValue,
+        emptyResponse,
+        connectionLost, badIdentity,
         notTrusted, undecodable, tooLarge,
         notAuthenticated, badTrustRoots, socksFailed, unknown, badRequest, badRedirect, nestedTooDeep, noResources, notOffered,
         protocolViolation, pluginNotLoadable,

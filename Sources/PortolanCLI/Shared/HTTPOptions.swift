@@ -159,9 +159,6 @@ struct HTTPOptions: ParsableArguments {
         return [waitsForProxyChallenge ? "--proxy-anyauth" : nil, usesProxyDigest ? "--proxy-digest" : nil].compactMap(\.self)
     }
 
-    /// Whether a proxy gets the credentials only after a challenge, by Digest.
-    var answersProxyByDigest: Bool { proxyCredentials != nil && proxyMethod == .digest }
-
     private var proxyMethod: ChallengeResponder.Method { usesProxyDigest ? .digest : waitsForProxyChallenge ? .any : .basic }
 
     /// Returns the configuration. The files are read when the first TLS connection is opened.
@@ -180,6 +177,7 @@ struct HTTPOptions: ParsableArguments {
         if trustsEveryServer { configuration.tls.verification = .none }
         if let policy = proxyPolicy { configuration.proxies = policy }
         configuration.proxies.alwaysTunnels = usesTunnel
+        configuration.proxies.delaysBodies = proxyCredentials != nil && proxyMethod == .digest
         if let version = minimumTLSVersion { configuration.tls.minimumVersion = version }
         if let version = maximumTLSVersion { configuration.tls.maximumVersion = version }
         if let proxyUser, proxyMethod == .basic {
@@ -198,13 +196,14 @@ struct HTTPOptions: ParsableArguments {
             if text.hasPrefix("-") { continue }
             let parts = Self.parts(of: text.hasPrefix("+") ? String(text.dropFirst()) : text, atMost: 3)
             guard parts.count == 3, let port = UInt16(parts[1]) else {
-                throw Failure(.usage, "--resolve: '\(text)' is not a host, a port and an address; write it as in example.org:443:192.0.2.7")
+                throw Failure(
+                    .badOptionValue, "--resolve: '\(text)' is not a host, a port and an address; write it as in example.org:443:192.0.2.7")
             }
             let addresses = parts[2].split(separator: ",").map(String.init)
             do throws(LoadError) {
                 try overrides.resolve(parts[0] == "*" ? nil : parts[0], port: Int(port), to: addresses)
             } catch {
-                throw Failure(.usage, "--resolve: \(error.message)")
+                throw Failure(.badOptionValue, "--resolve: \(error.message)")
             }
         }
         for text in connectTargets {
@@ -212,7 +211,8 @@ struct HTTPOptions: ParsableArguments {
             let ports = [1, 3].map { parts.count == 4 ? parts[$0].isEmpty ? 0 : UInt16(parts[$0]) : nil }
             guard parts.count == 4, let port = ports[0], let otherPort = ports[1] else {
                 throw Failure(
-                    .usage, "--connect-to: '\(text)' has not two hosts and two ports; write it as in example.org:443:192.0.2.7:8443")
+                    .badOptionValue,
+                    "--connect-to: '\(text)' has not two hosts and two ports; write it as in example.org:443:192.0.2.7:8443")
             }
             func host(_ text: String) -> String? { text.isEmpty ? nil : text }
             overrides.connect(

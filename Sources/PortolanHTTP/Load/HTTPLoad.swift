@@ -93,7 +93,8 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
         self.pools = pools
         loopWithPool = pools.loopWithPool(for: key)
         let knownSpace = Self.knownSpace(of: request)
-        delaysBody = request.delaysBodyUntilChallenge && request.body != nil && knownSpace == nil
+        let delaysForProxy = pools.configuration.proxies.delaysBodies && key.usesAbsoluteForm
+        delaysBody = (request.delaysBodyUntilChallenge && knownSpace == nil || delaysForProxy) && request.body != nil
         preparedRequest = try PreparedRequest(request, configuration: pools.configuration, delaysBody: delaysBody)
         try preparedRequest.authorize(toProxyOf: key, sending: request.body)
         if let (match, knownAuthorization) = knownSpace {

@@ -28,6 +28,9 @@ public struct ProxyPolicy: Sendable, Hashable {
     /// default `false`. Many proxies make tunnels only to port 443.
     public var alwaysTunnels = false
 
+    /// Whether a request that a proxy reads is sent with an empty body until the proxy has sent a challenge.
+    package var delaysBodies = false
+
     /// Connects to the origin without a proxy. Ignores the environment.
     public static let direct = Self(source: .none)
 

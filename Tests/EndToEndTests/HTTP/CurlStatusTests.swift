@@ -121,6 +121,9 @@ import Testing
         Row(23, "an output file in a missing folder") { _, _ in
             try responding("200 OK\r\nContent-Length: 2\r\n\r\nok", "-o", "/nosuch/folder/file")
         },
+        Row(25, "an upload of unknown length in HTTP/1.0") { _, _ in try responding("200 OK\r\nContent-Length: 0\r\n\r\n", "-0", "-T", "-")
+        },
+        Row(49, "a malformed --resolve") { _, _ in Condition(arguments: ["--resolve", "h:1", "http://h/"]) },
         Row(26, "a missing file for an upload") { _, _ in
             try responding("200 OK\r\nContent-Length: 0\r\n\r\n", "-T", "/nosuch-file")
         },

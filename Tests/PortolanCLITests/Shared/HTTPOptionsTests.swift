@@ -82,7 +82,7 @@ import Testing
     func malformedTargetIsAnError(arguments: [String]) throws {
         let options = try HTTPOptions.parse(arguments)
         let failure = #expect(throws: Failure.self) { try options.configuration() }
-        #expect(failure?.status == .usage && failure?.message?.hasPrefix("\(arguments[0]): ") == true)
+        #expect(failure?.status == .badOptionValue && failure?.message?.hasPrefix("\(arguments[0]): ") == true)
     }
 
     @Test(arguments: [

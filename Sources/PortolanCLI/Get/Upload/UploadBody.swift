@@ -177,9 +177,10 @@ enum UploadBody {
 
     /// Returns the target URL of an upload. As with curl, a URL that names a folder gets the file's name.
     static func url(_ url: URLRecord, for path: String) throws(Failure) -> URLRecord {
-        guard path != "-", url.query == nil, url.path.hasSuffix("/"), let name = path.split(separator: "/").last else { return url }
+        guard path != "-", url.path.hasSuffix("/"), let name = path.split(separator: "/").last else { return url }
         do throws(URLSyntaxError) {
-            return try URLRecord(parsing: "./" + PercentEncoding.encodePath(name), relativeTo: url)
+            let query = url.query.map { "?\($0)" } ?? ""
+            return try URLRecord(parsing: "./" + PercentEncoding.encodePath(name) + query, relativeTo: url)
         } catch {
             throw Failure(.badURL, "the name of '\(path)' cannot be part of a URL: \(error); write the whole URL")
         }

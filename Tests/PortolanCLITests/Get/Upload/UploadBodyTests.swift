@@ -46,7 +46,7 @@ import Testing
 
     @Test(arguments: [
         ("http://h/dir/", "a/b c?.txt", "http://h/dir/b%20c%3F.txt"), ("http://h/", "x", "http://h/x"), ("http://h/f", "x", "http://h/f"),
-        ("http://h/dir/?q", "x", "http://h/dir/?q"), ("http://h/", "-", "http://h/"), ("http://h/", "..", "http://h/"),
+        ("http://h/dir/?q", "x", "http://h/dir/x?q"), ("http://h/", "-", "http://h/"), ("http://h/", "..", "http://h/"),
     ])
     func folderURLGetsTheFileName(url: String, path: String, expected: String) throws {
         #expect(try UploadBody.url(URLRecord(parsing: url), for: path).description == expected)
