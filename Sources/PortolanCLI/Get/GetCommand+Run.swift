@@ -65,10 +65,20 @@ extension GetCommand {
         warnAboutOptionsWithoutEffect()
         var configuration = try http.configuration()
         request.apply(to: &configuration)
+        // All URLs and attempts share the body, because standard input can be read only once.
+        let body = Result { () throws(Failure) in
+            try data.body(formDisposition: request.formDisposition, within: request.timeLimit?.duration)
+        }
+        // As in curl, the length of -d decides about Expect, also if -H requests chunks.
+        if request.sendsChunked, case .success(let data?) = body, let length = data.body.length,
+            length <= configuration.expectContinue.bodySizeThreshold ?? 0
+        {
+            configuration.expectContinue.bodySizeThreshold = nil
+        }
         let openingTimer = ExitTimer(after: request.timeLimit?.duration, "a plugin blocks while it is opened")
         var setup = try loaderOptions.setUp(replay: replay, http: HTTPHandler(configuration: configuration), showsLog: reports.isVerbose)
         openingTimer.cancel()
-        redirects.apply(to: &setup.configuration.redirects)
+        redirects.apply(to: &setup.configuration.redirects, leavingLimitToDelegate: !events.readsEvents)
         if let rate = request.rateLimit?.count {
             (setup.configuration.maximumReceiveRate, setup.configuration.maximumSendRate) = (Int(clamping: rate), Int(clamping: rate))
         }
@@ -106,10 +116,6 @@ extension GetCommand {
         setup.configuration.netrc = netrcCredentials?.file
         let loader = setup.loader
         let loadReports = try makeReports(trace)
-        // All URLs and attempts share the body, because standard input can be read only once.
-        let body = Result { () throws(Failure) in
-            try data.body(formDisposition: request.formDisposition, within: request.timeLimit?.duration)
-        }
         let transfers = try self.transfers(from: outcome.transferCount, knownSchemes: loader.schemes)
         outcome.transferCount += transfers.count
         let context = Context(command: self)
@@ -179,11 +185,19 @@ extension GetCommand {
         for (index, (argument, target)) in zip(urls, output.targets(forURLCount: urls.count)).enumerated() {
             let url = URLArgument.addingScheme(to: argument, knownSchemes: schemes)
             let expansions = sequence.readsNoPatterns ? [URLPattern.Expansion(url: url)] : try URLPattern(parsing: url).expansions
-            for expansion in expansions {
-                transfers.append(
-                    GetTransfer(
-                        url: expansion.url, target: target.filling(partsOf: expansion), uploadedFile: request.uploadedFile(at: index),
-                        number: start + transfers.count))
+            // As in curl, -T can stand for several files, each of which goes to all URLs.
+            let files: [String?] =
+                if let file = request.uploadedFile(at: index), !sequence.readsNoPatterns {
+                    try URLPattern(parsing: file).expansions.map(\.url)
+                } else {
+                    [request.uploadedFile(at: index)]
+                }
+            for file in files {
+                for expansion in expansions {
+                    transfers.append(
+                        GetTransfer(
+                            url: expansion.url, target: target.filling(partsOf: expansion), uploadedFile: file, number: start + transfers.count))
+                }
             }
         }
         return transfers
@@ -193,7 +207,8 @@ extension GetCommand {
     var responseRules: ResponseRules {
         ResponseRules(
             failsWithBody: output.failsWithBody, redirectSchemes: redirects.schemes.map(SchemeFilter.init),
-            timeCondition: conditions.timeCondition, hasTagCondition: conditions.comparedTagFile != nil,
+            redirectLimit: redirects.limit < 0 ? nil : redirects.limit, timeCondition: conditions.timeCondition,
+            hasTagCondition: conditions.comparedTagFile != nil,
             sendsAutomaticReferrer: request.sendsAutomaticReferrer,
             codesThatRepeatPost: redirects.codesThatRepeatPost, savedTagFile: conditions.savedTagFile)
     }

@@ -24,8 +24,16 @@ final class GetLoad: LoadDelegate {
         var pendingHeads: [ReceivedHead] = []
         /// Whether the body is not written, because a condition of the request does not hold.
         var discardsBody = false
+        /// Whether a head of HTTP has arrived.
+        var hasReceivedHead = false
         /// The failure that the end of the load reports, although the body was written.
         var failureAtEnd: Failure?
+        /// The refusal of a password. The response that refuses it is written.
+        var refusal: Failure?
+        /// The number of redirects from servers.
+        var redirectCount = 0
+        /// Whether this object ended the load because no bytes are missing.
+        var isComplete = false
     }
 
     private let output: any BodyOutput
@@ -127,16 +135,17 @@ final class GetLoad: LoadDelegate {
     // MARK: Events
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
-        catchFailure { () throws(Failure) in
+        let flow = catchFailure { () throws(Failure) in
             if let report = CacheReport(response) { try notify(.cache(report)) }
             try notify(.response(response))
             try report(headOf: response)
             if let retryableFailure = RetryableFailure(response, now: SystemTime.secondsSince1970), prepareRetry(after: retryableFailure) {
                 throw Failure(.httpError, "the response for \(response.url.shortDescription) is \(response.status?.line ?? "an error")")
             }
-            if let status = response.status, status.code >= 400, failsOnHTTPError || rules.failsWithBody {
+            let failsAtOnce = failsOnHTTPError && !output.checksStatus(of: response)
+            if let status = response.status, status.code >= 400, failsAtOnce || rules.failsWithBody {
                 let failure = Failure(.httpError, "the response for \(response.url.shortDescription) is \(status.line)")
-                if failsOnHTTPError { throw failure }
+                if failsAtOnce { throw failure }
                 stateLock.withLock { $0.failureAtEnd = failure }
             }
             try rules.saveTag(of: response)
@@ -145,7 +154,9 @@ final class GetLoad: LoadDelegate {
             guard includesHead || !discardsBody else { return }
             try output.begin(response)
             if includesHead { try writeHead(of: response) }
+            if output.needsNoBody { stateLock.withLock { $0.isComplete = true } }
         }
+        return stateLock.withLock { $0.isComplete } ? .stopped : flow
     }
 
     /// Writes the head of a response, after those of earlier responses.
@@ -164,7 +175,17 @@ final class GetLoad: LoadDelegate {
     private func report(headOf response: Response) throws(Failure) {
         guard !response.isBodyPart, let head = ReceivedHead(response) else { return }
         for observer in observers { try observer.observe(head: head) }
-        if includesHead { stateLock.withLock { $0.pendingHeads.append(head) } }
+        stateLock.withLock { state in
+            state.hasReceivedHead = true
+            if includesHead { state.pendingHeads.append(head) }
+        }
+    }
+
+    /// Writes the heads of a load that has failed before its body was written. A failed load leaves no file.
+    private func writeHeadsAfterFailure() throws(Failure) {
+        let heads = stateLock.withLock { $0.retry == nil ? $0.pendingHeads : [] }
+        guard let last = heads.last, try output.beginHeads(of: last.response) else { return }
+        for head in heads { try output.write(head.bytes(forTerminal: output.isTerminal)) }
     }
 
     private func reportOrCancel(_ task: LoadTask, headOf response: Response) {
@@ -187,7 +208,15 @@ final class GetLoad: LoadDelegate {
         notifyOrCancel(task, .interim(response))
         reportOrCancel(task, headOf: response)
     }
-    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { notifyOrCancel(task, .trailers(fields)) }
+    func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {
+        notifyOrCancel(task, .trailers(fields))
+        let isWritten = stateLock.withLock { $0.hasReceivedHead && !$0.discardsBody }
+        guard includesHead, isWritten else { return }
+        let write = { () throws(Failure) in
+            try self.output.write(ReceivedHead.bytes(ofTrailers: fields, forTerminal: self.output.isTerminal))
+        }
+        if catchFailure(write) == .stopped { task.cancel() }
+    }
     func loadTask(_ task: LoadTask, didReach step: LoadStep) { notifyOrCancel(task, .step(step)) }
     func loadTaskDidSend(_ task: LoadTask) { notifyOrCancel(task, .sent(task.progress)) }
 
@@ -198,8 +227,21 @@ final class GetLoad: LoadDelegate {
         if let report = CacheReport(response) { notifyOrCancel(task, .cache(report)) }
         guard response.isHSTSUpgrade || rules.redirectSchemes?.contains(request.url.scheme) != false else {
             let message = "the redirect to \(request.url.shortDescription) is not followed: --proto-redir forbids its scheme"
+            reportOrCancel(task, headOf: response)
             _ = stop(for: Failure(.unsupportedScheme, message))
             return task.cancel()
+        }
+        if !response.isHSTSUpgrade, let limit = rules.redirectLimit {
+            let count = stateLock.withLock { state in
+                state.redirectCount += 1
+                return state.redirectCount
+            }
+            guard count <= limit else {
+                let message = "stopped after \(limit) redirects, the limit; the next one leads to \(request.url.shortDescription)"
+                reportOrCancel(task, headOf: response)
+                _ = stop(for: Failure(LoadError(.tooManyRedirects, message: message)))
+                return task.cancel()
+            }
         }
         var request = request
         rules.adapt(&request, from: task.currentRequest, after: response)
@@ -242,7 +284,15 @@ final class GetLoad: LoadDelegate {
             .challenged(
                 space, failures: challenge.previousFailureCount, isTrusted: challenge.previousError == nil, decision,
                 source: decision == .answered ? responders.source(for: space) : nil))
-        if decision == .refused { _ = stop(for: Failure(ChallengeResponder.rejectionError(for: challenge))) }
+        if decision == .refused {
+            let failure = Failure(ChallengeResponder.rejectionError(for: challenge))
+            if challenge.failureResponse == nil {
+                _ = stop(for: failure)
+            } else {
+                stateLock.withLock { $0.refusal = failure }
+                answer = .continueWithoutCredential
+            }
+        }
         challenge.answer(answer)
     }
 
@@ -267,14 +317,23 @@ final class GetLoad: LoadDelegate {
     }
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        let (failure, totals, failureAtEnd) = stateLock.withLock { ($0.failure, $0.totals, $0.failureAtEnd) }
-        if failure == nil, let retryableFailure = error.flatMap(RetryableFailure.init) { _ = prepareRetry(after: retryableFailure) }
+        var (failure, totals, failureAtEnd, isComplete) = stateLock.withLock {
+            ($0.failure, $0.totals, $0.refusal ?? $0.failureAtEnd, $0.isComplete)
+        }
+        if let refusal = stateLock.withLock({ $0.refusal }), failure == nil ? error != nil : failure?.status == .httpError {
+            failure = refusal
+        }
+        if failure == nil, !isComplete, let retryableFailure = error.flatMap(RetryableFailure.init) {
+            _ = prepareRetry(after: retryableFailure)
+        }
         // If the load failed, an observer's failure here does not replace the load's failure.
         if !task.metrics.timings.isEmpty {
             _ = catchFailure { () throws(Failure) in try notify(.metrics(task.metrics, since: attemptOffset)) }
         }
         let outcome: Result<Void, Failure>
-        if let failure = failure ?? error.map({ Failure($0) }) {
+        if let failure = failure ?? (isComplete ? nil : error.map({ Failure($0) })) {
+            // `try?` because the failure of the load is reported.
+            try? writeHeadsAfterFailure()
             output.abandon()
             outcome = .failure(failure)
         } else {

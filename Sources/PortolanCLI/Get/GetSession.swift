@@ -166,8 +166,7 @@ final class GetSession: Sendable {
         command.request.removeOmittedFields(of: &request)
         let load = GetLoad(
             output: output, observers: observers, includesHead: command.output.includesHead || command.request.sendsHEAD,
-            // With a resume point, `ResumedFile` or `ResumedStream` checks the status instead.
-            failsOnHTTPError: command.output.failsOnHTTPError && command.output.resumePoint == nil,
+            failsOnHTTPError: command.output.failsOnHTTPError,
             rules: command.responseRules,
             credentials: [
                 command.request.exclusion(for: request), command.request.credentials(for: request.url), urlCredentials, netrcPassword,

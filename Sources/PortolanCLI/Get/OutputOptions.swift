@@ -41,7 +41,7 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(
         name: .customLong("no-clobber"),
-        help: "If the file of -o or -O exists, add a number to the name: file.1, file.2 and so on, up to 100.")
+        help: "If the file of -o or -O exists, add a number to the name: file.1, file.2 and so on, up to file.9999.")
     var addsNumbers = false
 
     @Flag(name: .customLong("clobber"), help: "With -O, overwrite an existing file.")
@@ -67,6 +67,11 @@ struct OutputOptions: ParsableArguments {
 
     @Flag(name: .customLong("fail-with-body"), help: "Like --fail, but write the body.")
     var failsWithBody = false
+
+    /// Accepted for compatibility with curl. It has no effect, because the responses of proxies to CONNECT are not
+    /// printed.
+    @Flag(name: .customLong("suppress-connect-headers"), help: .hidden)
+    var hidesConnectHeads = false
 
     /// Accepted for compatibility with curl. It has no effect, because a failed load leaves no file without `-C`.
     @Flag(name: .customLong("remove-on-error"), help: .hidden)
@@ -132,6 +137,12 @@ struct OutputOptions: ParsableArguments {
         guard let resumePoint else { return try makeOutput(for: request.url, to: target, discardsBody) }
         let isCoded = !request.decodesContent
         if let file = try resumedFile(for: request.url, target) {
+            if resumePoint == .byte(0), FileSystem.kind(at: file.path) != nil {
+                // As in curl, the file is loaded from its start.
+                let resume = Resume(offset: 0, validator: nil, isCoded: isCoded)
+                resume.requestRemainder(in: &request)
+                return ResumedStream(resume, next: try makeOutput(for: request.url, to: target, discardsBody))
+            }
             let resume = try resumePoint.resume(of: file, isCoded: isCoded)
             resume.requestRemainder(in: &request)
             return ResumedFile(file, resume)

@@ -39,8 +39,11 @@ struct RedirectOptions: ParsableArguments {
     }
 
     /// Applies the options that the loader knows.
-    func apply(to policy: inout RedirectPolicy) {
-        policy.limit = limit < 0 ? .max : limit
+    ///
+    /// - Parameter leavingLimitToDelegate: whether ``GetLoad`` stops the load at the limit, because it receives the
+    ///   head of the next redirect then.
+    func apply(to policy: inout RedirectPolicy, leavingLimitToDelegate: Bool) {
+        policy.limit = limit < 0 || limit == .max ? .max : leavingLimitToDelegate ? limit + 1 : limit
         policy.keepsCredentials = trustsEveryHost
         if followsNone { policy.mode = .manual }
     }

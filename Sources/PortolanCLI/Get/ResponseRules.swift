@@ -11,6 +11,8 @@ struct ResponseRules: Sendable {
     var failsWithBody = false
     /// `nil` for every scheme that the loader allows.
     var redirectSchemes: SchemeFilter?
+    /// How many redirects are followed; `nil` for no limit.
+    var redirectLimit: Int?
     var timeCondition: TimeCondition?
     /// Whether the request has a condition about the resource's tag (`--etag-compare`).
     var hasTagCondition = false

@@ -16,6 +16,13 @@ struct CurlCommand: ParsableCommand {
     static let differences: [(subject: String, difference: String)] = [
         ("redirects", "They are followed, at most 20, because a URL names what is behind them. --no-location writes the redirect itself."),
         (
+            "redirects with -X",
+            "-X is for the first request. A redirect changes the method by the rules of browsers: GET after 303, except for HEAD, and for POST after "
+                + "301 and 302. A method that stays, as PUT after 302, is repeated with its body."
+        ),
+        ("300, 304, 305", "A response with one of these statuses is no redirect, also with Location."),
+        ("Location", "A user name and password in it are not used."),
+        (
             "compression",
             "gzip and deflate are requested and decoded. --raw writes the bytes as received; -H 'Accept-Encoding:' requests none."
         ),
@@ -27,8 +34,8 @@ struct CurlCommand: ParsableCommand {
         ("-J", "Only together with -O. The name never begins with a dot. Excludes -i and -I."),
         (
             "-C",
-            "The file is continued only if the resource is still the same (If-Range). Otherwise the whole resource replaces the file, or the load "
-                + "fails with status 33 (22 if the response is an error)."
+            "The file is continued only if the server shows that it is the same (If-Range); other responses fail with status 33. A file that is longer "
+                + "than the offset is refused (23). -C 0 replaces a file when the new one is complete."
         ),
         ("-c", "The cookies of the file are also sent, as with -b."),
         (
@@ -37,7 +44,9 @@ struct CurlCommand: ParsableCommand {
                 + "and replace stored ones with their names."
         ),
         (
-            "-u", "The name and the password need a colon between them; there is no prompt. A refused password is exit status 67."
+            "-u",
+            "The name and the password need a colon between them; there is no prompt. After a refused password the response is written, and the "
+                + "exit status is 67."
         ),
         (
             "-F",
@@ -49,6 +58,13 @@ struct CurlCommand: ParsableCommand {
             "Keep-Alive, Proxy-Connection, Upgrade, HTTP2-Settings, Trailer, and unknown values of Connection and TE are left out with a warning, "
                 + "because the program manages its connections itself. A name or a value that no field can have is an error."
         ),
+        ("-H Host:", "Host cannot be removed. -H 'Host: NAME' sends another one."),
+        (
+            "-i, -D",
+            "Lines of a head have the form 'Name: value', and fields in several lines are joined. Heads of a proxy's tunnel are not written."
+        ),
+        ("--etag-save", "For one URL. The tag of an error (status 400 or more) is not saved."),
+        ("--no-clobber", "The numbers of files go up to 9999, and not to 100."),
         ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
         ("-d @FILE", "A file that does not exist is exit status 26; nothing is sent."),
         ("--raw", "Only content codings are left as they are; chunks are always decoded."),

@@ -55,7 +55,11 @@ struct GetCurlOptionsTests {
         }
     }
 
-    private static let otherDefaults = ["user-agent: curl", "user-agent: portolan", "accept: */*", "accept-encoding:", "proxy-connection:"]
+    /// The response to each Digest authorization differs.
+    private static let otherDefaults = [
+        "authorization: digest", "proxy-authorization: digest",
+        "user-agent: curl", "user-agent: portolan", "accept: */*", "accept-encoding:", "proxy-connection:",
+    ]
 
     private func outcome(of command: String, _ row: Row) throws -> Outcome {
         let program = try Program()
@@ -87,6 +91,11 @@ struct GetCurlOptionsTests {
     }
 
     private static let redirects = [Row.redirect(to: "/b"), Row.ok]
+    private static let trailers =
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n"
+    private static let refusal = Row.response("401 Who", ["WWW-Authenticate: Basic realm=\"r\""], "no")
+    private static let part = Row.response("206 Partial Content", ["Content-Range: bytes 5-9/10"], "56789")
+    private static let unsatisfied = Row.response("416 Range Not Satisfiable", [], "none")
 
     static let rows = [
         // Reports
@@ -102,6 +111,25 @@ struct GetCurlOptionsTests {
         Row("CMD -I SERVER/a", Row.response("200 OK", ["X-Y: z"])),
         Row("CMD -D heads -f SERVER/a", Row.response("404 Not Found")), Row("CMD --stderr errors -f SERVER/a"),
         Row("CMD --no-progress-meter SERVER/a"),
+        // Heads of loads that fail, and trailers
+        Row("CMD -i -L --max-redirs 2 SERVER/a", redirects[0]),
+        Row("CMD -D h -L --max-redirs 2 -w '%{redirect_url} %{http_code} %{num_redirects}' SERVER/a", redirects[0]),
+        Row("CMD -i -L --proto-redir =https SERVER/a", redirects[0]), Row("CMD -f -i SERVER/a", Row.response("404 Not Found", [], "no")),
+        Row("CMD -i -u a:b SERVER/a; true", refusal), Row("CMD -D h -o f -u a:b -w '%{http_code}' SERVER/a; true", refusal),
+        Row("CMD -f -i -u a:b SERVER/a; true", refusal), Row("CMD -i SERVER/a", trailers), Row("CMD -D h SERVER/a", trailers),
+        Row("CMD -i SERVER/a", Row.response("200 OK", ["Empty:"])),
+        Row("CMD -i -m 1 SERVER/a", "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n"),
+        // Continued loads
+        Row("CMD -C 5 -o new SERVER/a", part), Row("printf 012 > f; CMD -C 5 -o f SERVER/a", part),
+        Row("printf 01234 > f; CMD -C 5 -o f SERVER/a", part),
+        Row("printf 01234 > f; CMD -C - -o f SERVER/a", unsatisfied), Row("printf 01234 > f; CMD -C - -o f SERVER/a", Row.ok),
+        Row("printf 0123456 > f; CMD -C 0 -o f SERVER/a", Row.ok),
+        Row("CMD -C 5 SERVER/a", Row.response("200 OK", ["Content-Range: bytes 5-"], "56789")),
+        Row("CMD -C 5 -o f SERVER/a", Row.response("200 OK", ["Content-Range: bytes 5-9/10"], "56789")),
+        Row("CMD -C 5 --fail -o f SERVER/a && rm -f f", unsatisfied),
+        Row("CMD -C 4 -i SERVER/a", Row.ok), Row("CMD -C 5 -i SERVER/a", Row.ok), Row("CMD -C 5 --fail -i SERVER/a", unsatisfied),
+        Row("CMD -C 5 --fail -i SERVER/a", Row.response("416 No", ["Content-Range: bytes */5"], "none")),
+        Row("CMD -C 5 SERVER/a", unsatisfied),
         // Output
         Row("CMD -o a SERVER/1 -o b SERVER/2"), Row("CMD -o a SERVER/1 SERVER/2"), Row("CMD -o a -o b SERVER/1"),
         Row("CMD -O SERVER/x -o b SERVER/2"),
@@ -132,7 +160,15 @@ struct GetCurlOptionsTests {
         Row("CMD -F 'a=(;type=multipart/alternative' -F =b -F 'c=d;type=x/y' -F '=)' -F 'e=(' -F f=g SERVER/a"),
         Row("CMD -F '=)' SERVER/a"), Row("CMD -F a=b -F 'c=(' -F d=e -H 'Content-Type: multipart/mixed' SERVER/a"),
         Row("CMD -F a=b -H 'Content-Type: multipart/form-data; x=y' SERVER/a"),
-        Row("CMD --limit-rate 100k SERVER/a"),
+        Row("CMD --limit-rate 100k SERVER/a"), Row("CMD -d x -H 'Transfer-Encoding: chunked' SERVER/a"),
+        Row("printf x > b.txt; CMD -H Expect: -T b.txt 'SERVER/?q'"), Row("CMD -0 -T - SERVER/a < /dev/null"),
+        Row("printf x > a; printf y > b; CMD -H Expect: -T '{a,b}' 'SERVER/{1,2}/'"),
+        Row(
+            "CMD --digest -u a:b -d junk -H 'Content-Length: 4' SERVER/a",
+            Row.response("401 Who", ["WWW-Authenticate: Digest realm=\"r\", nonce=\"n\""]), Row.ok),
+        Row(
+            "CMD --noproxy '' -x http://127.0.0.1:PORT -U a:b --proxy-digest -d abc http://h.test/",
+            Row.response("407 Who", ["Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\""]), Row.ok),
         // Request
         Row("CMD -A agent SERVER/a"), Row("CMD -A '' SERVER/a"), Row("CMD -H 'Host: a' -H 'Host: b' SERVER/a"),
         Row("CMD -e http://r/ SERVER/a"),
@@ -162,6 +198,10 @@ struct GetCurlOptionsTests {
         // Connections
         Row("CMD --resolve h.test:PORT:127.0.0.1 http://h.test:PORT/a"), Row("CMD --connect-to h.test:80:127.0.0.1:PORT http://h.test/a"),
         Row("CMD --connect-to ::127.0.0.1:PORT http://h.test/a"), Row("CMD -4 SERVER/a"),
+        Row("CMD --resolve x SERVER/a"), Row("CMD --resolve h.test:PORT:x SERVER/a"),
+        Row(
+            "CMD SERVER/a",
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: \(String(repeating: "gzip,", count: 40))gzip\r\n\r\nx"),
         // Redirects
         Row("CMD -L SERVER/a", Row.response("302 Found", ["Location: "], "empty")), Row("CMD --no-location SERVER/a", redirects[0]),
         Row("CMD -L --max-redirs 0 SERVER/a", redirects[0]),

@@ -53,7 +53,7 @@ import Testing
             ("206 Partial Content", "X: y", "world", 33),
             ("206 Partial Content", "Content-Range: bytes 6-10/11\r\nContent-Encoding: gzip", "world", 33),
             ("416 Range Not Satisfiable", "Content-Range: bytes */4", "", 33),
-            ("416 Range Not Satisfiable", "X: y", "", 33), ("404 Not Found", "X: y", "nothing", 22),
+            ("404 Not Found", "X: y", "nothing", 22),
         ] as [(String, String, String, Int32)])
     func unsuitableResponseKeepsTheFile(status: String, field: String, body: String, exitStatus: Int32) throws {
         try program.makeFile("out", "hello ")
@@ -105,6 +105,19 @@ import Testing
         let outcome = try program.run("get", "--fail", "-C", "-", "-o", "out", server.url())
         #expect(outcome.status == 0 && outcome.errors.isEmpty)
         #expect(program.contents(of: "out") == "hello")
+    }
+
+    /// The old file stays until the new one is complete.
+    @Test(arguments: [("404 Not Found", "nothing", 9), ("200 OK", "cut", 9), ("200 OK", "hello all", 9)])
+    func offset0ReplacesTheFile(status: String, body: String, length: Int) throws {
+        try program.makeFile("out", "hello ")
+        let server = try ScriptedServer([
+            .receiveHead, .send(text: "HTTP/1.1 \(status)\r\nConnection: close\r\nContent-Length: \(length)\r\n\r\n\(body)"), .halfClose,
+        ])
+        let outcome = try program.run("get", "-C", "0", "-o", "out", server.url())
+        let isComplete = status == "200 OK" && body.utf8.count == length
+        #expect(outcome.status == (isComplete ? 0 : status == "200 OK" ? 18 : 22))
+        #expect(program.contents(of: "out") == (isComplete ? body : "hello "))
     }
 
     @Test func offsetMustBeTheEndOfTheFile() throws {

@@ -14,6 +14,13 @@ protocol BodyOutput: AnyObject, Sendable {
     var canStartAgain: Bool { get }
     /// The path of the file that is written; `nil` for a stream. Valid after `begin`.
     var path: String? { get }
+    /// Whether `begin` decides about the status of the response, and not `--fail`.
+    func checksStatus(of response: Response) -> Bool
+    /// Whether the output is complete without the body. Valid after `begin`.
+    var needsNoBody: Bool { get }
+    /// Opens the output for the heads of a load that has failed before `begin`. Returns `false` if such a load leaves
+    /// no output.
+    func beginHeads(of response: Response) throws(Failure) -> Bool
     /// Opens the output; called when the response has arrived.
     func begin(_ response: Response) throws(Failure)
     /// Writes the borrowed bytes before it returns.
@@ -28,6 +35,10 @@ extension BodyOutput {
     var isTerminal: Bool { false }
     var canStartAgain: Bool { true }
     var path: String? { nil }
+    var needsNoBody: Bool { false }
+
+    func checksStatus(of response: Response) -> Bool { false }
+    func beginHeads(of response: Response) throws(Failure) -> Bool { false }
 
     func write(_ text: String) throws(Failure) { try write(Array(text.utf8)) }
 

@@ -42,6 +42,11 @@ final class StreamOutput: BodyOutput {
         }
     }
 
+    func beginHeads(of response: Response) throws(Failure) -> Bool {
+        try begin(response)
+        return true
+    }
+
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
         guard let descriptor = descriptor.withLock({ $0 }) else { return }
         if bytes.byteCount > 0 { hasWritten.store(true, ordering: .relaxed) }

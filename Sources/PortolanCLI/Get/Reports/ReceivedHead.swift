@@ -11,6 +11,7 @@ import PortolanFileSystem
 ///     HTTP/1.1 200 OK
 ///     Content-Type: text/plain
 struct ReceivedHead {
+    let response: Response
     /// Without line ends. The bytes of values are those that were received.
     private let lines: [[UInt8]]
 
@@ -18,14 +19,19 @@ struct ReceivedHead {
     init?(_ response: Response) {
         guard let status = response.status, response.url.scheme == "http" || response.url.scheme == "https" else { return nil }
         let reason = status.reasonPhrase.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+        self.response = response
         let code = String(status.code)
         let digits = String(repeating: "0", count: max(0, 3 - code.count)) + code
         lines =
             [Array("HTTP/\(response.httpVersion ?? "1.1") \(digits) ".utf8) + reason]
-            + response.fields.map { field in
-                let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
-                return Array("\(field.name.rawName): ".utf8) + value
-            }
+            + Self.lines(of: response.fields)
+    }
+
+    private static func lines(of fields: HTTPFields) -> [[UInt8]] {
+        fields.map { field in
+            let value = unsafe field.withUnsafeBytesOfValue { unsafe Array($0) }
+            return Array("\(field.name.rawName):\(value.isEmpty ? "" : " ")".utf8) + value
+        }
     }
 
     /// The number of fields.
@@ -33,12 +39,20 @@ struct ReceivedHead {
 
     /// - Parameter forTerminal: whether control characters are escaped, so that none of them acts on the terminal.
     func bytes(forTerminal: Bool = false) -> [UInt8] {
-        let end: [UInt8] = [0x0D, 0x0A]
-        guard forTerminal else { return lines.flatMap { $0 + end } + end }
+        Self.joined(lines, forTerminal) + Self.lineEnd
+    }
+
+    /// The trailers of a response as lines, without an empty line, as curl prints them.
+    static func bytes(ofTrailers fields: HTTPFields, forTerminal: Bool) -> [UInt8] { joined(lines(of: fields), forTerminal) }
+
+    private static let lineEnd: [UInt8] = [0x0D, 0x0A]
+
+    private static func joined(_ lines: [[UInt8]], _ forTerminal: Bool) -> [UInt8] {
+        guard forTerminal else { return lines.flatMap { $0 + lineEnd } }
         return lines.flatMap { line in
             let text = String(String.UnicodeScalarView(line.map { Unicode.Scalar($0) }))
-            return Array(PlainText.line(text).utf8) + end
-        } + end
+            return Array(PlainText.line(text).utf8) + lineEnd
+        }
     }
 }
 
@@ -66,11 +80,16 @@ final class HeadDump: LoadObserver {
         }
     }
 
-    func observe(_ event: LoadEvent, at time: Duration) {}
+    func observe(_ event: LoadEvent, at time: Duration) throws(Failure) {
+        guard case .trailers(let fields) = event else { return }
+        try write { ReceivedHead.bytes(ofTrailers: fields, forTerminal: $0) }
+    }
 
-    func observe(head: ReceivedHead) throws(Failure) {
+    func observe(head: ReceivedHead) throws(Failure) { try write { head.bytes(forTerminal: $0) } }
+
+    private func write(_ bytes: (_ isForTerminal: Bool) -> [UInt8]) throws(Failure) {
         guard let file = file.withLock({ $0 }) else { return }
-        do throws(SystemError) { try file.write(all: head.bytes(forTerminal: file.isTerminal)) } catch {
+        do throws(SystemError) { try file.write(all: bytes(file.isTerminal)) } catch {
             throw Failure(writing: "'\(place.path)' (-D)", error)
         }
     }

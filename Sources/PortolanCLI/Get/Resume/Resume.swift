@@ -12,6 +12,8 @@ struct Resume: Equatable, Sendable {
     let validator: String?
     /// Whether the existing bytes are content-coded (`--raw`).
     var isCoded = false
+    /// The number of bytes before the offset that the file does not have.
+    var gap: Int64 = 0
 
     /// Requests the missing bytes without a content coding, because an offset in the decoded bytes means nothing in the
     /// coded ones.
@@ -20,6 +22,11 @@ struct Resume: Equatable, Sendable {
         guard offset > 0 else { return }
         request.fields[.range] = "bytes=\(offset)-"
         request.fields[.ifRange] = validator
+    }
+
+    /// Whether a response says only that there are no bytes from the offset on, which is no failure, as in curl.
+    func isUnsatisfied(by response: Response) -> Bool {
+        offset > 0 && response.status?.code == 416 && !response.fields.contains(.contentRange)
     }
 
     /// What to do with the body of a response.
@@ -47,11 +54,15 @@ struct Resume: Equatable, Sendable {
             return try checkRange(range, of: response)
         case 200..<300 where code != 206:
             try rejectCodings(of: response)
+            // As in curl, the field counts, and not the status.
+            if offset > 0, Self.firstByte(of: response) == offset { return try checkRange(range, of: response) }
             guard offset > 0, validator == nil else { return .startOver }
+            // The server sends no parts, and the existing bytes are as many as those of the resource.
+            if !isCoded, response.expectedLength == offset { return .complete }
             throw Failure(
                 .badRange,
                 "\(name) came from its start, not from byte \(offset), because the server sends no parts of it; load it without -C")
-        case 416 where offset > 0 && range?.size == offset: return .complete
+        case 416 where offset > 0 && range?.size ?? offset == offset: return .complete
         case 416:
             let size = range?.size.map { " (its size is \($0))" } ?? ""
             throw Failure(
@@ -75,14 +86,21 @@ struct Resume: Equatable, Sendable {
 
     private func checkRange(_ range: ContentRange?, of response: Response) throws(Failure) -> Decision {
         let name = response.url.shortDescription
-        guard let range, let bytes = range.bytes, bytes.lowerBound == offset else {
+        guard Self.firstByte(of: response) == offset else {
             throw Failure(
                 .badRange, "the received part of \(name) does not begin at byte \(offset), where -C continues; load it without -C")
         }
         if let validator, validator.hasPrefix("\""), let tag = response.fields[.eTag], tag != validator {
             throw Failure(.badRange, "\(name) has changed since its first part was loaded; load it without -C")
         }
-        return .append(count: bytes.upperBound - bytes.lowerBound, size: range.size)
+        return .append(count: range?.bytes.map { $0.upperBound - $0.lowerBound }, size: range?.size)
+    }
+
+    /// The position of a part's first byte, also in a field without the last one, as in `bytes 50-`.
+    private static func firstByte(of response: Response) -> Int64? {
+        if let range = ContentRange(in: response.fields) { return range.bytes?.lowerBound }
+        guard let text = response.fields[.contentRange], text.hasPrefix("bytes "), text.hasSuffix("-") else { return nil }
+        return Int64(text.dropFirst(6).dropLast())
     }
 
     /// Returns a strong validator of the response's content: the entity tag if it is strong, otherwise the date of the

@@ -33,7 +33,11 @@ enum ResumePoint: ExpressibleByArgument, Equatable {
             throw Failure(.writeFailed, "cannot read '\(path)': \(error)")
         }
         if case .byte(let offset) = self, offset != size {
-            throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so byte \(offset) is not the next one; write '-C -'")
+            guard offset > size else {
+                throw Failure(.writeFailed, "'\(path)' has \(size) bytes, so byte \(offset) is not the next one; write '-C -'")
+            }
+            // As in curl, the bytes from the offset on follow those of a shorter file.
+            return Resume(offset: offset, validator: nil, isCoded: isCoded, gap: offset - size)
         }
         return Resume(offset: size, validator: validator, isCoded: isCoded)
     }

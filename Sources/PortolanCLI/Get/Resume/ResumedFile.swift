@@ -47,7 +47,11 @@ final class ResumedFile: BodyOutput {
         self.resume = resume
     }
 
-    var canStartAgain: Bool { true }
+    /// With a gap, the length of the file does not show where the next attempt continues.
+    var canStartAgain: Bool { resume.gap == 0 || state.withLock { if case .open = $0 { false } else { true } } }
+    var needsNoBody: Bool { state.withLock { if case .complete = $0 { true } else { false } } }
+
+    func checksStatus(of response: Response) -> Bool { resume.gap == 0 || resume.isUnsatisfied(by: response) }
 
     func begin(_ response: Response) throws(Failure) {
         guard state.withLock({ if case .waitingForResponse = $0 { true } else { false } }) else { return }
@@ -75,7 +79,7 @@ final class ResumedFile: BodyOutput {
         } catch {
             throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
         }
-        guard FileSystem.size(of: file) == resume.offset else {
+        guard FileSystem.size(of: file) == resume.offset - resume.gap else {
             throw Failure(.writeFailed, "another process has changed '\(path)'; try again")
         }
         return file
@@ -104,7 +108,7 @@ final class ResumedFile: BodyOutput {
         guard case .open(let file, let remainingLength, let size) = state.withLock({ $0 }) else { return }
         state.withLock { $0 = .waitingForResponse }
         let written = FileSystem.size(of: file)
-        if (remainingLength ?? 0) > 0 || (size ?? written) != written {
+        if (remainingLength ?? 0) > 0 || size.map({ $0 - resume.gap }) ?? written != written {
             throw Failure(
                 .truncated,
                 "'\(path)' has \(written ?? 0) bytes\(size.map { " of \($0)" } ?? "") now, and the server sent no more; try again")

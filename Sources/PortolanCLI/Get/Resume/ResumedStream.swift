@@ -16,6 +16,11 @@ final class ResumedStream: BodyOutput {
 
     var isTerminal: Bool { next.isTerminal }
     var canStartAgain: Bool { next.canStartAgain }
+    var path: String? { next.path }
+    var needsNoBody: Bool { isComplete.load(ordering: .relaxed) }
+
+    func checksStatus(of response: Response) -> Bool { resume.isUnsatisfied(by: response) }
+    func beginHeads(of response: Response) throws(Failure) -> Bool { try next.beginHeads(of: response) }
 
     func begin(_ response: Response) throws(Failure) {
         if try resume.evaluate(response) == .complete { isComplete.store(true, ordering: .relaxed) }
@@ -23,7 +28,7 @@ final class ResumedStream: BodyOutput {
     }
 
     func write(_ bytes: borrowing RawSpan) throws(Failure) {
-        if !isComplete.load(ordering: .relaxed) { try next.write(bytes) }
+        try next.write(bytes)
     }
 
     func complete() throws(Failure) { try next.complete() }

@@ -47,7 +47,13 @@ final class WriteOut: LoadObserver {
         }
     }
 
-    func observe(head: ReceivedHead) { state.withLock { $0.values.headSize += head.bytes().count } }
+    func observe(head: ReceivedHead) {
+        state.withLock { state in
+            state.values.headSize += head.bytes().count
+            // A load can fail before another event reports the response.
+            if head.response.status?.kind != .informational { state.values.response = head.response }
+        }
+    }
 
     func observe(body bytes: borrowing RawSpan, of progress: LoadProgress, at time: Duration) {
         let count = Int64(bytes.byteCount)

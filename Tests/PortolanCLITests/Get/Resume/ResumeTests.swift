@@ -66,12 +66,28 @@ import Testing
         #expect(throws: Failure.self) { try evaluate(0, 206, [.contentRange: "bytes 0-9/10"]) }
     }
 
+    @Test func fieldCountsAndNotTheStatus() throws {
+        #expect(try evaluate(5, 200, [.contentRange: "bytes 5-9/10"]) == .append(count: 5, size: 10))
+        for status in [200, 206] { #expect(try evaluate(5, status, [.contentRange: "bytes 5-"]) == .append(count: nil, size: nil)) }
+        for value in ["bytes 4-", "bytes 5", "bytes -", "bytes 4-9/10"] {
+            #expect(throws: Failure.self) { try evaluate(5, 200, [.contentRange: value]) }
+        }
+    }
+
+    @Test func fullResponseOfTheSameLengthMeansThatTheFileIsComplete() throws {
+        var response = try response(200)
+        response.expectedLength = 5
+        #expect(try Resume(offset: 5, validator: nil).evaluate(response) == .complete)
+        #expect(try Resume(offset: 5, validator: "\"a\"").evaluate(response) == .startOver)
+        #expect(throws: Failure.self) { try Resume(offset: 4, validator: nil).evaluate(response) }
+    }
+
     @Test func status416MeansThatTheFileIsComplete() throws {
         #expect(try evaluate(10, 416, [.contentRange: "bytes */10"]) == .complete)
         let failureOfALongerFile = try #require(throws: Failure.self) { try evaluate(11, 416, [.contentRange: "bytes */10"]) }
         #expect(failureOfALongerFile.status == .badRange)
         #expect(failureOfALongerFile.message?.contains("its size is 10") == true)
-        #expect(throws: Failure.self) { try evaluate(10, 416) }
+        #expect(try evaluate(10, 416) == .complete)
         #expect(throws: Failure.self) { try evaluate(0, 416, [.contentRange: "bytes */0"]) }
     }
 
