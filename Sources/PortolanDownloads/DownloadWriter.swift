@@ -214,8 +214,8 @@ final class DownloadWriter: DelegatingDelegate {
         switch outcome {
         case .success(let file):
             (delegate as? any DownloadDelegate)?.loadTask(task, didDownloadTo: file)
-            delegate?.loadTask(task, didEndWith: nil)
-        case .failure(let error): delegate?.loadTask(task, didEndWith: error)
+            forwardEnd(of: task, nil)
+        case .failure(let error): forwardEnd(of: task, error)
         }
         publish(outcome)
     }

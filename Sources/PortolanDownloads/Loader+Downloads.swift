@@ -111,6 +111,7 @@ extension Loader {
         _ request: Request, _ destination: DownloadDestination, _ data: ResumeData?, _ delegate: (any LoadDelegate)?,
         on queue: DeliveryQueue, startsOver: Bool
     ) throws(LoadError) -> (task: LoadTask, writer: DownloadWriter) {
+        let delegate = delegate ?? delegateOfNewTasks
         var part: ResumedPart?
         if let data {
             guard request.url.withoutCredentials.withoutFragment == data.url.withoutFragment, request.method == .get, request.body == nil

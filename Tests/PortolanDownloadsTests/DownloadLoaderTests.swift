@@ -24,6 +24,21 @@ import Testing
 
     private var destination: DownloadDestination { .file(folder.path(of: "a")) }
 
+    private final class CountingDelegate: LoaderDelegate {
+        let ends = Mutex(0)
+        func loadTask(_ task: LoadTask, didEndWith error: LoadError?) { ends.withLock { $0 += 1 } }
+    }
+
+    @Test func delegateOfTheLoaderReceivesTheEndOfADownload() async throws {
+        let folder = try TemporaryFolder()
+        var configuration = Loader.Configuration()
+        configuration.handlers = [StubHandler { _ in .text("x") }]
+        let delegate = CountingDelegate()
+        let loader = Loader(configuration: configuration, registry: ProtocolRegistry(), delegate: delegate)
+        try await loader.download(from: "http://h.test/a", to: .file(folder.path(of: "a")))
+        #expect(delegate.ends.withLock { $0 } == 1)
+    }
+
     @Test func relativeURLRefersToTheBase() async throws {
         let base = try URLRecord(parsing: "http://h.test/v1/")
         let loader = loader(StubHandler { .text($0.url.string) }) { $0.baseURL = base }

@@ -12,8 +12,8 @@ struct GetArguments {
     /// Warnings about the config files.
     let warnings: [String]
 
-    /// - Throws: ``Failure`` if a file of `-K` or `-H` cannot be read or parsed, if config files nest too deeply, or if the
-    ///   value of an option is missing.
+    /// - Throws: ``Failure`` if a file of `-K` or `-H` cannot be read or parsed, if config files nest too deeply, or if
+    ///   the value of an option is missing.
     init(_ arguments: [String]) throws(Failure) {
         var tokens: [ArgumentToken] = []
         var warnings: [String] = []

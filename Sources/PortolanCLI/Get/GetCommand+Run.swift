@@ -196,7 +196,8 @@ extension GetCommand {
                 for expansion in expansions {
                     transfers.append(
                         GetTransfer(
-                            url: expansion.url, target: target.filling(partsOf: expansion), uploadedFile: file, number: start + transfers.count))
+                            url: expansion.url, target: target.filling(partsOf: expansion), uploadedFile: file,
+                            number: start + transfers.count))
                 }
             }
         }

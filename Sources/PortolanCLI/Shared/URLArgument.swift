@@ -10,8 +10,9 @@ enum URLArgument {
     ///     data:,x                 data:,x
     ///     user:password@host      http://user:password@host
     ///
-    /// - Parameter schemes: the known schemes; empty if they are not known. A name before a colon and a number, or before a
-    ///   colon and a text with `@`, is a scheme if it is one of these, as in `tel:123`; otherwise it is a host or a user.
+    /// - Parameter schemes: the known schemes; empty if they are not known. A name before a colon and a number, or
+    ///   before a colon and a text with `@`, is a scheme if it is one of these, as in `tel:123`. Otherwise it is a host
+    ///   or a user.
     static func addingScheme(to argument: String, knownSchemes schemes: [String]) -> String {
         guard !argument.isEmpty, !["/", "./", "../", "?", "#"].contains(where: argument.hasPrefix), argument != ".", argument != ".." else {
             return argument
