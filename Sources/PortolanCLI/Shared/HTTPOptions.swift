@@ -150,7 +150,8 @@ struct HTTPOptions: ParsableArguments {
     }
 
     var proxyCredentials: ChallengeResponder? {
-        (proxyUser ?? proxyUserOfURL).map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod, from: "--proxy-user") }
+        let source = proxyUser == nil ? "the proxy's URL" : "--proxy-user"
+        return (proxyUser ?? proxyUserOfURL).map { ChallengeResponder(argument: $0, for: .proxy, by: proxyMethod, from: source) }
     }
 
     /// The options that have no effect, because there is no `--proxy-user`.
