@@ -122,6 +122,10 @@ package enum FileSystem {
     /// Locks a file that nobody else has opened yet. flock(2)
     package static func lock(_ file: Descriptor) { _ = flock(file.number, LOCK_EX | LOCK_NB) }
 
+    /// Ends the lock. A child process has the descriptors of its parent until its exec(2), so that a close alone does
+    /// not end it.
+    package static func unlock(_ file: Descriptor) { _ = flock(file.number, LOCK_UN) }
+
     /// Drops the bytes behind `size`, and continues to write there: ftruncate(2), lseek(2).
     package static func truncate(_ file: Descriptor, to size: Int64 = 0) throws(SystemError) {
         guard ftruncate(file.number, off_t(size)) == 0, lseek(file.number, off_t(size), SEEK_SET) >= 0 else { throw .last }

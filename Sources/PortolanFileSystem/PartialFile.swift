@@ -77,6 +77,9 @@ package struct PartialFile: Sendable {
 
     /// Returns the final path, and the metadata of the file that it names.
     private static func check(_ target: String, _ collision: Collision) throws(LoadError) -> (path: String, FileMetadata?) {
+        guard !target.utf8.contains(0) else {
+            throw LoadError(.ioFailed, message: "cannot write \(QuotedText(target)): the path contains a NUL")
+        }
         let finalPath = collision == .replaces ? try destination(of: target) : target
         if collision == .renames { return (finalPath, nil) }
         let kind = FileSystem.kind(at: finalPath)
@@ -118,7 +121,10 @@ package struct PartialFile: Sendable {
     }
 
     /// Closes a file that will not be completed now. A failure loses nothing that a caller counts on.
-    package func close() { try? descriptor.close() }
+    package func close() {
+        FileSystem.unlock(descriptor)
+        try? descriptor.close()
+    }
 
     /// A file that has its final name.
     package struct Completion: Sendable {

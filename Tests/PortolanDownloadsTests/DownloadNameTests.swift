@@ -103,16 +103,15 @@ import Testing
     @Test(arguments: [DownloadDestination.ExistingFile.fail, .keepBoth])
     func failedDownloadLeavesNoEmptyFile(existingFile: DownloadDestination.ExistingFile) async throws {
         let path = folder.path
-        let origin = FileOrigin(bytes) { state in
-            state.beforePiece = { sent in
-                guard sent == 10_000 else { return }
-                for name in try FileManager.default.contentsOfDirectory(atPath: path) {
-                    try FileManager.default.removeItem(atPath: path + "/" + name)
-                }
+        let observer = ByteObserver { _ in
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
+                try? FileManager.default.removeItem(atPath: path + "/" + name)
             }
         }
+        let request = try Request(FileOrigin.url)
         let error = await downloadFailure { () throws(LoadError) in
-            try await origin.loader.download(from: FileOrigin.url, to: .file(folder.path(of: "a"), existingFile: existingFile))
+            try await FileOrigin(bytes).loader.download(
+                for: request, to: .file(folder.path(of: "a"), existingFile: existingFile), delegate: observer)
         }
         #expect(try error?.code == .ioFailed && folder.names == [], "\(String(describing: error))")
     }

@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("a b.txt", "a b.txt"), (".bashrc", "_bashrc"), ("../x", ".._x"), ("", "download"), ("..", "download"),
+        ("a b.txt", "a b.txt"), (".bashrc", "_bashrc"), ("../x", "_._x"), ("", "download"), ("..", "download"),
     ])
     func nameOfTheResponseStaysInTheFolder(_ row: (suggested: String, name: String)) async throws {
         let handler = AsyncHandler(identifier: "test.named", schemes: ["http"]) { request, client in
