@@ -14,6 +14,7 @@ import Testing
             "Portolan",
             [
                 "Portolan", "PortolanURL", "PortolanCore", "PortolanCookies", "PortolanHSTS", "PortolanCache", "PortolanContent",
+                "PortolanDownloads",
                 "PortolanCoding",
                 "PortolanHTTPSyntax",
                 "PortolanHTTP",
