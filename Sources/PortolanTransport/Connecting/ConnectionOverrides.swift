@@ -95,14 +95,14 @@ public struct ConnectionOverrides: Hashable, Sendable {
     /// The addresses of a host; `nil` if DNS has them.
     func addresses(host: String, port: Int) -> [IPAddress]? {
         guard !resolutions.isEmpty else { return nil }
-        let matches = resolutions.filter { $0.target.matches(Self.withoutBrackets(host), port) }
+        let matches = resolutions.filter { $0.target.matches(Self.withoutBrackets(host).lowercased(), port) }
         return (matches.last { $0.target.host != nil } ?? matches.last)?.addresses
     }
 
     /// Where connections to a host and port go; `nil` if they go there.
     func target(host: String, port: Int) -> Target? {
         guard !connections.isEmpty else { return nil }
-        return connections.first { $0.source.matches(Self.withoutBrackets(host), port) }?.target
+        return connections.first { $0.source.matches(Self.withoutBrackets(host).lowercased(), port) }?.target
     }
 
     /// Returns the form that the host has in a URL: an IPv6 address in its shortest form, an international name in
