@@ -51,7 +51,7 @@ import Testing
             [.receiveHead, .send(text: "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 8\r\n\r\nAAAA"), .close],
             ScriptedServer.response("200 OK", ["ETag: \"b\""], "BBBB"))
         let first = try program.runScript("'\(downloader)' '\(server.url("/a"))' out; rm -f \(isSaved ? "" : "out.resume")")
-        #expect(first.text.contains("run the command again to continue"), "\(first)")
+        #expect(first.errors.contains { $0.hasSuffix("run the command again to continue") }, "\(first)")
         let second = try program.runScript("'\(downloader)' '\(server.url("/b"))' out")
         #expect(second.status == 0 && second.text.hasSuffix("out: 4 bytes\n"), "\(second)")
         #expect(program.contents(of: "out") == "BBBB")
@@ -78,9 +78,9 @@ import Testing
             command = [sys.argv[1], f"http://127.0.0.1:{server.server_port}/", "disk/out"]
             def run():
                 result = subprocess.run(command, capture_output=True, text=True)
-                print(result.returncode, result.stdout.split("\\r")[-1].split("\\n")[1], result.stderr, end="")
+                print(result.returncode, result.stdout.splitlines()[-1], result.stderr.strip())
             run()
-            print([name for name in os.listdir("disk") if not name.startswith(".")])
+            print(os.path.exists("disk/out"))
             subprocess.run(["mount", "-o", "remount,size=4m", "disk"], check=True)
             run()
             print(open("disk/out", "rb").read() == body)
@@ -88,8 +88,8 @@ import Testing
         try program.makeFile("full.py", script)
         let outcome = try program.runScript(
             "mkdir disk; unshare -m sh -c 'mount -t tmpfs -o size=300k test disk && /usr/bin/python3 full.py \(downloader)' 2>&1")
-        #expect(outcome.lines.count == 5, "\(outcome)")
-        #expect(outcome.lines.first?.hasPrefix("1 ") == true && outcome.text.contains("No space left on device; run the command again"))
-        #expect(outcome.text.contains("disk/out: 524288 bytes, ") && outcome.lines.last == "True", "\(outcome)")
+        #expect(outcome.lines.count == 4 && outcome.lines.first?.hasPrefix("1 ") == true, "\(outcome.lines)")
+        #expect(outcome.text.contains("No space left on device; run the command again to continue\nFalse\n"), "\(outcome.lines)")
+        #expect(outcome.text.contains("0 disk/out: 524288 bytes, ") && outcome.text.hasSuffix(" of them from an earlier run \nTrue\n"))
     }
 }

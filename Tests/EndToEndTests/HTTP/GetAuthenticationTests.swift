@@ -131,7 +131,7 @@ import Testing
                 "* cookie stored: sid of 127.0.0.1",
                 "* request 1: cookie refused: bad: its domain does not match the host (RFC 6265bis §5.7)",
                 "* request 2: carries a credential for '\(place)b': basic, from -u",
-                "* request 2: carries cookies for '\(place)b': own, sid",
+                "* request 2: carries cookies for '\(place)b': sid, own",
                 "* request 2: not sent to '\(otherServer.url())', another origin: Authorization, Cookie",
                 "* request 3: carries cookies for '\(otherServer.url())': sid",
             ])
@@ -217,9 +217,9 @@ import Testing
 
     @Test("A URL without a scheme does not show its password")
     func passwordOfAURLWithoutSchemeIsHidden() throws {
-        for command in [["get", "-v"], ["get", "--events"], ["explain"], ["explain", "--json"]] {
-            let outcome = try program.run(command + ["user:s3cr3t@host.example/x"])
-            #expect(outcome.status == 1 && !(outcome.text + outcome.errors.joined()).contains("s3cr3t"), "\(outcome)")
+        for (command, status) in [(["get", "-v"], 6), (["get", "--events"], 6), (["explain"], 0), (["explain", "--json"], 0)] {
+            let outcome = try program.run(command + ["user:s3cr3t@host.invalid/x"])
+            #expect(outcome.status == status && !(outcome.text + outcome.errors.joined()).contains("s3cr3t"), "\(outcome)")
         }
     }
 

@@ -17,7 +17,7 @@ import Testing
         ("expired", ["expired on 2021-02-02", "clock"]),
         ("future", ["not valid before 2040-03-03"]),
         ("misnamed", ["'127.0.0.1' is not trusted", "it is for 'other.test', 'www.other.test', '192.0.2.1'"]),
-        ("nameless", ["it is for no host", "'localhost', does not count"]),
+        ("nameless", ["it is for no host", "the subject 'localhost' is not used"]),
         ("self", ["it is self-signed", "trust roots"]),
         ("unknown", ["its issuer, 'Unknown Authority', is not known"]),
         ("incomplete", ["its issuer, 'Test Intermediate', is not known"]),
