@@ -85,10 +85,11 @@ import Testing
     @Test func cancelBeforeTheResponseKeepsTheEarlierBytes() async throws {
         let origin = FileOrigin(bytes)
         let data = try #require(await origin.interruptedDownload(to: destination, after: 5000))
+        let (end, source) = AsyncStream.makeStream(of: Void.self)
         let task = try origin.loader.downloadTask(
-            for: Request(FileOrigin.url), to: destination, resuming: data, delegate: ClosureDelegate())
+            for: Request(FileOrigin.url), to: destination, resuming: data, delegate: ClosureDelegate(onEnd: { _, _ in source.finish() }))
         task.cancel()
-        for await _ in task.progressUpdates(every: .milliseconds(1)) {}
+        for await _ in end {}
         #expect(try await origin.continuedDownload(to: destination, data).resumedBytes == 5000)
     }
 
