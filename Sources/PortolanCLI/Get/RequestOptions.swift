@@ -124,7 +124,7 @@ struct RequestOptions: ParsableArguments {
         for header in headers where FieldArgument(header) == nil && header.contains(":") {
             throw ValidationError(FieldArgument.problem(with: header))
         }
-        if let userAgent, !HTTPField.isValidValue(Self.trimmed(userAgent)) {
+        if let userAgent, !HTTPField.isValidValue(userAgent[...].trimmingSpace) {
             throw ValidationError("-A: the name contains a character that no header may contain")
         }
         if let referrer, !HTTPField.isValidValue(referrer) {
@@ -135,13 +135,6 @@ struct RequestOptions: ParsableArguments {
             throw ValidationError("-u: \(problem)")
         }
         if bearerToken?.isEmpty == true { throw ValidationError("--oauth2-bearer: the token is empty") }
-    }
-
-    /// Returns the text without blanks at its ends, which are no part of a field's value.
-    private static func trimmed(_ text: String) -> String {
-        var text = text[...]
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return String(text.drop { $0 == " " || $0 == "\t" })
     }
 
     private var fields: [FieldArgument] { headers.compactMap(FieldArgument.init) }
@@ -202,7 +195,7 @@ struct RequestOptions: ParsableArguments {
 
     /// Applies the options that apply to every request.
     func apply(to configuration: inout HTTPConfiguration) {
-        if let userAgent { configuration.userAgent = userAgent.isEmpty ? nil : Self.trimmed(userAgent) }
+        if let userAgent { configuration.userAgent = userAgent.isEmpty ? nil : userAgent[...].trimmingSpace }
         for name in omissions { configuration.omit(name) }
     }
 

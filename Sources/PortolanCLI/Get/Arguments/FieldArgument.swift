@@ -69,7 +69,8 @@ extension HTTPConfiguration {
 }
 
 extension Substring {
-    fileprivate var trimmingSpace: String {
+    /// The text without blanks and tabs at its ends, which are not part of a field's value.
+    var trimmingSpace: String {
         func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" }
         var rest = drop(while: isSpace)
         while let last = rest.last, isSpace(last) { rest.removeLast() }
