@@ -8,8 +8,6 @@ import Synchronization
 
 /// The delegate of a download: writes the body to a partial file, and gives it its name at the end. It forwards the
 /// other events to the caller's delegate.
-///
-/// If the bytes of an earlier download are of no use, it can serve a second task, which loads the whole file.
 final class DownloadWriter: DelegatingDelegate {
     typealias Outcome = Result<DownloadedFile, LoadError>
 
@@ -36,12 +34,10 @@ final class DownloadWriter: DelegatingDelegate {
         var destination: DownloadDestination
         /// Why the task was stopped.
         var failure: LoadError?
-        /// Whether the bytes of the earlier download are of no use.
-        var mustStartOver = false
+        /// Bytes of an earlier download that are of no use. Their file is still there.
+        var uselessPart: ResumedPart?
+        /// Why all bytes are received again.
         var restartReason: String?
-        var isCancelled = false
-        /// The second task. It lives as long as it runs.
-        weak var successor: LoadTask?
         /// Whether the partial file is kept after a cancel.
         var producesResumeData = false
         var outcome: Outcome?
@@ -51,31 +47,34 @@ final class DownloadWriter: DelegatingDelegate {
     let delegate: (any LoadDelegate)?
     /// The caller's request, with the fields that resume data has.
     private let request: Request
-    /// Makes the second task. The delegate then receives no end of the first one. `nil` if the download ends instead.
-    private let makeSuccessor: (@Sendable (DownloadWriter) -> LoadTask)?
     private let state: Mutex<State>
 
     init(
         _ request: Request, to destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?,
-        delegate: (any LoadDelegate)?, makeSuccessor: (@Sendable (DownloadWriter) -> LoadTask)?
+        delegate: (any LoadDelegate)?
     ) {
-        (self.request, self.delegate, self.makeSuccessor) = (request, delegate, makeSuccessor)
+        (self.request, self.delegate) = (request, delegate)
         state = Mutex(State(phase: .waiting(part), destination: destination, restartReason: restartReason))
     }
 
     /// The task was released before its end.
     deinit { end(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")) }
 
-    /// Cancels the second task, also if it does not exist yet. The caller cancels the first one.
-    ///
-    /// - Parameter producesResumeData: whether the partial file is kept.
-    func cancel(producesResumeData: Bool = false) {
-        let successor = state.withLock { state in
-            state.isCancelled = true
-            if producesResumeData { state.producesResumeData = true }
-            return state.successor
+    /// Keeps the partial file after a cancel.
+    func keepPartialFile() { state.withLock { $0.producesResumeData = true } }
+
+    /// Whether the bytes of the earlier download are of no use, so that the whole file must be requested. Called before
+    /// the response is delivered.
+    func startsOver(after response: Response) -> Bool {
+        state.withLock { state in
+            guard case .waiting(let part?) = state.phase, case .useless(let reason) = part.answer(of: response) else { return false }
+            (state.phase, state.uselessPart, state.restartReason) = (.waiting(nil), part, reason)
+            return true
         }
-        successor?.cancel()
+    }
+
+    private func discardUselessPart() {
+        if let part = state.withLock({ $0.uselessPart.take() }) { discard(part.file) }
     }
 
     /// Calls `observer` once, when the download has ended; immediately if it has ended already.
@@ -92,7 +91,7 @@ final class DownloadWriter: DelegatingDelegate {
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {
         guard case .waiting(let part) = state.withLock({ $0.phase }) else { return replaceContents(with: response, task) }
         do throws(LoadError) {
-            guard let open = try open(for: response, resuming: part, task) else { return .stopped }
+            let open = try open(for: response, resuming: part, task)
             state.withLock { $0.phase = .writing(open) }
             task.recordWritten(open.written, expected: open.size)
             return .keepGoing
@@ -118,9 +117,8 @@ final class DownloadWriter: DelegatingDelegate {
     }
 
     /// Opens the file for a response.
-    ///
-    /// - Returns: `nil` if the download must start over.
-    private func open(for response: Response, resuming part: ResumedPart?, _ task: LoadTask) throws(LoadError) -> Open? {
+    private func open(for response: Response, resuming part: ResumedPart?, _ task: LoadTask) throws(LoadError) -> Open {
+        discardUselessPart()
         let now = Int64(Date().timeIntervalSince1970)
         if let part {
             switch part.answer(of: response) {
@@ -140,17 +138,11 @@ final class DownloadWriter: DelegatingDelegate {
                 }
                 if part.size > 0 { state.withLock { $0.restartReason = reason } }
                 return begin(part.file, response, now)
-            case .useless(let reason):
-                state.withLock { state in
-                    (state.mustStartOver, state.restartReason) = (true, reason)
-                    state.failure = Self.restartError(task.originalRequest, reason)
-                }
-                return nil
-            case .error: throw Self.error(for: response)
+            case .useless, .error: throw Self.error(for: response)
             }
         }
         let status = ResumedPart.status(of: response)
-        guard 200..<300 ~= status, status != 206 || task.originalRequest.fields[.range] != nil else { throw Self.error(for: response) }
+        guard 200..<300 ~= status, status != 206 || request.fields[.range] != nil else { throw Self.error(for: response) }
         let proposed = state.withLock { $0.destination }
         let destination =
             (delegate as? any DownloadDelegate)?.loadTask(task, destinationFor: response, proposed: proposed) ?? proposed
@@ -209,7 +201,6 @@ final class DownloadWriter: DelegatingDelegate {
     // MARK: - The end
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-        if startOver() { return }
         let outcome = finish(error)
         switch outcome {
         case .success(let file):
@@ -218,31 +209,6 @@ final class DownloadWriter: DelegatingDelegate {
         case .failure(let error): forwardEnd(of: task, error)
         }
         publish(outcome)
-    }
-
-    /// Starts the second task, if it is necessary.
-    private func startOver() -> Bool {
-        guard let makeSuccessor else { return false }
-        let part: ResumedPart? = state.withLock { state in
-            guard state.mustStartOver, !state.isCancelled, case .waiting(let part?) = state.phase else { return nil }
-            (state.phase, state.failure, state.mustStartOver) = (.waiting(nil), nil, false)
-            return part
-        }
-        guard let part else { return false }
-        discard(part.file)
-        let task = makeSuccessor(self)
-        let isCancelled = state.withLock { state in
-            state.successor = task
-            return state.isCancelled
-        }
-        if isCancelled { task.cancel() } else { task.resume() }
-        return true
-    }
-
-    private static func restartError(_ request: Request, _ reason: String) -> LoadError {
-        LoadError(
-            .rangeNotSatisfiable,
-            message: "the download of \(request.url.shortDescription) can't be continued: \(reason); start it again without resume data")
     }
 
     private func end(_ error: LoadError) {
@@ -270,11 +236,8 @@ final class DownloadWriter: DelegatingDelegate {
         case .over: return .failure(failure ?? LoadError(.unknown, message: "the download has ended twice"))
         case .waiting(let part):
             let failure = failure ?? LoadError(.unknown, message: "the load finished without a response")
+            discardUselessPart()
             guard let part else { return .failure(failure) }
-            if ended.mustStartOver {
-                discard(part.file)
-                return .failure(failure)
-            }
             // Nothing says that the bytes of the earlier download are of no use.
             part.file.close()
             return .failure(failure.with(part.data.with(part.size, of: part.data.expectedBytes)))

@@ -44,28 +44,23 @@ extension Loader {
     public func download(
         for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil
     ) async throws(LoadError) -> DownloadedFile {
-        let (task, writer) = try makeDownload(request, destination, data, delegate, on: .background, startsOver: true)
+        let (task, writer) = try makeDownload(request, destination, data, delegate, on: .background)
         if Task.isCancelled { task.cancel() } else { task.resume() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in writer.whenEnded { continuation.resume(returning: $0) } }
         } onCancel: {
             task.cancel()
-            writer.cancel()
         }
         return try outcome.get()
     }
 
     /// Does what ``download(for:to:resuming:delegate:)`` does, and calls `completion` once, on `queue`.
-    ///
-    /// - Returns: the task. It ends without a file, and a second task follows, if the server has another version than
-    ///   that of the resume data. ``LoadTask/cancel(byProducingResumeData:)`` of the first task also cancels the second
-    ///   one.
     @discardableResult
     public func download(
         _ request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: (any LoadDelegate)? = nil,
         on queue: DeliveryQueue = .background, completion: @escaping @Sendable (Result<DownloadedFile, LoadError>) -> Void
     ) throws(LoadError) -> LoadTask {
-        let (task, writer) = try makeDownload(request, destination, data, delegate, on: queue, startsOver: true)
+        let (task, writer) = try makeDownload(request, destination, data, delegate, on: queue)
         writer.whenEnded(completion)
         task.resume()
         return task
@@ -74,8 +69,7 @@ extension Loader {
     /// Makes a task that loads into a file and reports to `delegate`. ``LoadTask/resume()`` starts it.
     ///
     /// - Parameters:
-    ///   - delegate: receives the events, except the response and the data. If the bytes of the resume data are of no
-    ///     use, the task ends with ``LoadError/Code/rangeNotSatisfiable``, and their file is removed.
+    ///   - delegate: receives the events, except the response and the data.
     ///   - queue: where the delegate is called and the file is written. On ``DeliveryQueue/immediate``, a slow disk
     ///     delays all loads of an event loop.
     /// - Throws: ``LoadError/Code/badRequest`` or ``LoadError/Code/ioFailed`` if the resume data can't be used.
@@ -83,7 +77,7 @@ extension Loader {
         for request: Request, to destination: DownloadDestination, resuming data: ResumeData? = nil, delegate: any LoadDelegate,
         on queue: DeliveryQueue = .background
     ) throws(LoadError) -> LoadTask {
-        try makeDownload(request, destination, data, delegate, on: queue, startsOver: false).task
+        try makeDownload(request, destination, data, delegate, on: queue).task
     }
 
     /// Does what ``download(for:to:resuming:delegate:)`` does, but blocks the calling thread. For programs that are not
@@ -106,10 +100,9 @@ extension Loader {
         return try lock.wait { $0 }.get()
     }
 
-    /// - Parameter startsOver: whether a second task follows if the bytes of the resume data are of no use.
     private func makeDownload(
         _ request: Request, _ destination: DownloadDestination, _ data: ResumeData?, _ delegate: (any LoadDelegate)?,
-        on queue: DeliveryQueue, startsOver: Bool
+        on queue: DeliveryQueue
     ) throws(LoadError) -> (task: LoadTask, writer: DownloadWriter) {
         let delegate = delegate ?? delegateOfNewTasks
         var part: ResumedPart?
@@ -128,13 +121,12 @@ extension Loader {
         part?.requestRest(in: &rest)
         var storable = request
         storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
-        var makeSuccessor: (@Sendable (DownloadWriter) -> LoadTask)?
-        if startsOver, part != nil { makeSuccessor = { [self, whole] writer in task(for: whole, delegate: writer, on: queue) } }
         let writer = DownloadWriter(
             storable, to: destination, resuming: part,
-            restartReason: data != nil && part == nil ? "the file with the received bytes is gone" : nil, delegate: delegate,
-            makeSuccessor: makeSuccessor)
-        return (task(for: rest, delegate: writer, on: queue), writer)
+            restartReason: data != nil && part == nil ? "the file with the received bytes is gone" : nil, delegate: delegate)
+        guard part != nil else { return (task(for: rest, delegate: writer, on: queue), writer) }
+        let task = task(for: rest, delegate: writer, on: queue) { [whole] in writer.startsOver(after: $0) ? whole : nil }
+        return (task, writer)
     }
 }
 
@@ -150,7 +142,7 @@ extension LoadTask {
             cancel()
             return receive(nil)
         }
-        writer.cancel(producesResumeData: true)
+        writer.keepPartialFile()
         writer.whenEnded { outcome in
             if case .failure(let error) = outcome { receive(error.resumeData) } else { receive(nil) }
         }

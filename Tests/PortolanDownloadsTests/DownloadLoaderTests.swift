@@ -93,8 +93,8 @@ import Testing
         #expect(try await origin.continuedDownload(to: destination, data).resumedBytes == 5000)
     }
 
-    /// The first task ends without a file, because the server has another version, and a second one follows.
-    @Test func cancelWithResumeDataAlsoEndsTheSecondTask() async throws {
+    /// The server has another version, so the task loads the whole file.
+    @Test(arguments: [true, false]) func cancelEndsADownloadThatHasStartedOver(producesResumeData: Bool) async throws {
         let origin = FileOrigin(bytes)
         let data = try #require(await origin.interruptedDownload(to: destination, after: 5000))
         let first = Mutex<LoadTask?>(nil)
@@ -108,7 +108,10 @@ import Testing
                 if sent == 5000 { try await Task.sleep(for: .seconds(3600)) }
             }
         }
-        let observer = ByteObserver { _ in first.withLock { $0 }?.cancel { source.yield($0) } }
+        let observer = ByteObserver { _ in
+            if producesResumeData { return first.withLock { $0 }?.cancel { source.yield($0) } ?? () }
+            first.withLock { $0 }?.cancel()
+        }
         let (loader, request) = (origin.loader, try Request(FileOrigin.url))
         let result: Result<DownloadedFile, LoadError> = await withCheckedContinuation { continuation in
             do throws(LoadError) {
@@ -122,10 +125,43 @@ import Testing
         }
         let error = #expect(throws: LoadError.self) { try result.get() }
         #expect(error?.code == .cancelled && origin.requests.count == 3)
+        first.withLock { $0 = nil }
+        guard producesResumeData else { return #expect(try error?.resumeData == nil && folder.names == []) }
         for await data in received {
             #expect(data?.validator == "\"2\"" && data?.bytesReceived.map { 1...5000 ~= $0 } == true)
             break
         }
-        first.withLock { $0 = nil }
+    }
+
+    /// The whole file is requested by the same task, so a loader that ends waits for it.
+    @Test func loaderWaitsForADownloadThatHasStartedOver() async throws {
+        let origin = FileOrigin(bytes)
+        let data = try #require(await origin.interruptedDownload(to: destination, after: 5000))
+        let loader = origin.loader
+        origin.change { state in
+            (state.tag, state.ignoresIfRange) = ("\"2\"", true)
+            state.beforeResponse = { loader.finishTasksAndInvalidate() }
+        }
+        let file = try await loader.download(for: Request(FileOrigin.url), to: destination, resuming: data)
+        #expect(try file.restartReason != nil && folder.contents(of: "a") == bytes)
+    }
+
+    /// A task with a delegate of its own starts over, too.
+    @Test func downloadTaskStartsOver() async throws {
+        let origin = FileOrigin(bytes)
+        let data = try #require(await origin.interruptedDownload(to: destination, after: 5000))
+        origin.change { ($0.tag, $0.ignoresIfRange) = ("\"2\"", true) }
+        let (end, source) = AsyncStream.makeStream(of: LoadError?.self)
+        let delegate = ClosureDelegate(onEnd: {
+            source.yield($1)
+            source.finish()
+        })
+        let loader = origin.loader(defaultFields: [.accept: "x/y"])
+        let task = try loader.downloadTask(for: Request(FileOrigin.url), to: destination, resuming: data, delegate: delegate)
+        task.resume()
+        for await error in end { #expect(error == nil) }
+        #expect(try origin.requests.count == 3 && folder.names == ["a"] && folder.contents(of: "a") == bytes)
+        #expect(origin.requests.last?.fields == [.accept: "x/y", .acceptEncoding: "identity"])
+        #expect(task.metrics.requestCount == 2 && !task.currentRequest.fields.contains(.range))
     }
 }

@@ -21,6 +21,8 @@ final class FileOrigin: Sendable {
         var rangeError: Int64 = 0
         /// Whether the length of a body is announced.
         var announcesLength = true
+        /// Called for each request, before its response.
+        var beforeResponse: (@Sendable () -> Void)?
         /// Called before each piece.
         var beforePiece: (@Sendable (Int) async throws -> Void)?
         var requests: [Request] = []
@@ -40,9 +42,13 @@ final class FileOrigin: Sendable {
     func change(_ change: (inout sending State) -> Void) { state.withLock { change(&$0) } }
     var requests: [Request] { state.withLock { $0.requests } }
 
-    var loader: Loader {
-        PortolanTestSupport.loader(
-            AsyncHandler(identifier: "test.files", schemes: ["http"]) { [self] request, client in try await answer(request, client) })
+    var loader: Loader { loader(defaultFields: [:]) }
+
+    func loader(defaultFields: HTTPFields) -> Loader {
+        let handler = AsyncHandler(identifier: "test.files", schemes: ["http"]) { [self] request, client in
+            try await answer(request, client)
+        }
+        return PortolanTestSupport.loader(handler) { $0.defaultFields = defaultFields }
     }
 
     private func answer(_ request: Request, _ client: AsyncClient) async throws {
@@ -50,6 +56,7 @@ final class FileOrigin: Sendable {
             state.requests.append(request)
             return state
         }
+        state.beforeResponse?()
         var (fields, status, range) = (state.fields, state.status, 0..<Int64(state.bytes.count))
         fields[.eTag] = state.tag
         let (first, isCurrent) = (

@@ -23,8 +23,8 @@ final class DelegateClient: ProtocolClient {
     let hasUndecidedCredential = Atomic(false)
     /// Whether a response was delivered, after which the load is not tried again.
     private let hasDeliveredResponse = Atomic(false)
-    /// The wait before another attempt, after a response that is not delivered.
-    private let retryWait = Mutex<Duration?>(nil)
+    /// The attempt that follows a response that is not delivered.
+    private let nextAttempt = Mutex<LoadTask.NextAttempt?>(nil)
 
     init(task: LoadTask, requestNumber: Int, redirectCount: Int, upgradesToHTTPS: Bool = false) {
         self.task = task
@@ -64,7 +64,7 @@ final class DelegateClient: ProtocolClient {
             task.end(with: error)
             return .stopped
         }
-        if task.retryPolicy != nil, endIfRetried(after: response, of: task) { return .stopped }
+        if task.retryPolicy != nil || task.requestInstead != nil, endIfAnotherAttemptFollows(response, of: task) { return .stopped }
         if let limit = task.originalRequest.maximumBodySize, task.originalRequest.method != .head, let length = response.expectedLength,
             length > limit
         {
@@ -85,15 +85,20 @@ final class DelegateClient: ProtocolClient {
     /// Ends the handler load without delivering its response, if another attempt follows.
     ///
     /// - Returns: whether another attempt follows.
-    private func endIfRetried(after response: Response, of task: LoadTask) -> Bool {
-        guard !hasDeliveredResponse.load(ordering: .relaxed), let wait = task.retryWait(after: response) else {
+    private func endIfAnotherAttemptFollows(_ response: Response, of task: LoadTask) -> Bool {
+        guard !hasDeliveredResponse.load(ordering: .relaxed), let attempt = nextAttempt(after: response, of: task) else {
             hasDeliveredResponse.store(true, ordering: .relaxed)
             return false
         }
-        retryWait.withLock { $0 = wait }
+        nextAttempt.withLock { $0 = attempt }
         let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "an error"
         task.endAttempt(with: LoadError(.badResponse, message: "the response for \(response.url.shortDescription) is \(status)"))
         return true
+    }
+
+    private func nextAttempt(after response: Response, of task: LoadTask) -> LoadTask.NextAttempt? {
+        if let wait = task.retryWait(after: response) { return LoadTask.NextAttempt(wait: wait) }
+        return task.requestInstead?(response).map { LoadTask.NextAttempt(wait: .zero, request: $0) }
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
@@ -177,13 +182,17 @@ final class DelegateClient: ProtocolClient {
     func didFail(with error: LoadError) {
         guard let task else { return }
         var error = error
-        let wait = retryWait.withLock { $0.take() } ?? (hasDeliveredResponse.load(ordering: .relaxed) ? nil : task.retryWait(after: error))
-        if let wait {
+        if let attempt = nextAttempt.withLock({ $0.take() }) ?? retry(of: task, after: error) {
             cancelOpenChallenge(of: task)
-            if task.retry(in: wait, after: error) { return }
+            if task.schedule(attempt, after: error) { return }
             error = task.machine.withLock { $0.finalError } ?? error
         }
         task.finish(with: task.currentRequest.isUpgradedToHTTPS ? error.namingStrictTransport(of: task.currentRequest.url) : error)
+    }
+
+    private func retry(of task: LoadTask, after error: LoadError) -> LoadTask.NextAttempt? {
+        guard !hasDeliveredResponse.load(ordering: .relaxed) else { return nil }
+        return task.retryWait(after: error).map { LoadTask.NextAttempt(wait: $0) }
     }
 
     func makeNestedLoad(for request: Request, client: any ProtocolClient) -> any ProtocolLoad {

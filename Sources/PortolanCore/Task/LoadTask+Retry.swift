@@ -6,6 +6,14 @@ import Synchronization
 /// Tries the load again after a temporary failure (``RetryPolicy``). Nested loads are not tried again, because the load
 /// in which they are nested is.
 extension LoadTask {
+    /// What follows a handler load that has failed, or whose response is not delivered.
+    struct NextAttempt {
+        /// The time before it starts.
+        let wait: Duration
+        /// The request that it loads, without the loader's default fields; `nil` for the current one.
+        var request: Request?
+    }
+
     /// The policy for this task; `nil` if it is never tried again.
     var retryPolicy: RetryPolicy? {
         guard let policy = loader.configuration.retries, parent == nil else { return nil }
@@ -43,26 +51,28 @@ extension LoadTask {
         machine.withLock { $0.handlerLoad }?.end(with: error)
     }
 
-    /// Loads the current request again after a wait. The handler load has ended with `error`.
+    /// Starts another attempt after its wait. The handler load has ended with `error`.
     ///
     /// - Returns: `false` if the task must end instead.
-    func retry(in wait: Duration, after error: LoadError) -> Bool {
-        let request = currentRequest
-        let children: [NestedLoad]? = machine.withLock { $0.beginRetry() ? $0.removeChildren() : nil }
+    func schedule(_ attempt: NextAttempt, after error: LoadError) -> Bool {
+        let request = attempt.request.map { loader.configuration.addingDefaultFields(to: $0) } ?? currentRequest
+        let children: [NestedLoad]? = machine.withLock { machine in
+            machine.beginAttempt(countsAsRetry: attempt.request == nil) ? machine.removeChildren() : nil
+        }
         guard let children else { return false }
         for child in children { child.stopLoading() }
         credentialAttempts.withLock { $0.removeUndecidedAttempts() }
-        loader.logStep("tried again in \(wait): \(error)", of: self, requestNumber: requestNumber)
+        loader.logStep("tried again in \(attempt.wait): \(error)", of: self, requestNumber: requestNumber)
         // The idle time does not count during the wait.
         beginWaitForCaller()
         timer.scheduleAgain(self)
         let clock = loader.configuration.clock
         let retryTimer = ScheduledTimer { [weak self] in
             self?.endWaitForCaller()
-            self?.startRetry(of: request)
+            self?.startAttempt(of: request)
         }
         self.retryTimer.withLock { $0 = retryTimer }
-        clock.schedule(retryTimer, at: clock.now + wait)
+        clock.schedule(retryTimer, at: clock.now + attempt.wait)
         if machine.withLock({ $0.isOver }) { retryTimer.cancel() }
         return true
     }

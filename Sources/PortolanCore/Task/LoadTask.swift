@@ -27,7 +27,10 @@ public final class LoadTask: Sendable {
     let timer: LoadTimer
     let counts = LoadCounts()
     let credentialAttempts = Mutex(CredentialAttempts())
-    /// The timer that starts the next attempt; `nil` before the first retry.
+    /// Looks at a response that would be delivered. If it returns a request, the response is not delivered, and the
+    /// task loads that request instead, as a retry would.
+    let requestInstead: (@Sendable (Response) -> Request?)?
+    /// The timer that starts the next attempt; `nil` before the first one.
     let retryTimer = Mutex<ScheduledTimer?>(nil)
     /// Whether the task was started after the loader's delegate received the loader's end.
     let isStartedAfterLoaderEnd = Atomic(false)
@@ -51,7 +54,8 @@ public final class LoadTask: Sendable {
     ///   - parent: the task in which this task is nested.
     init(
         _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBodyEvents: Bool = true,
-        bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil
+        bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil,
+        requestInstead: (@Sendable (Response) -> Request?)? = nil
     ) {
         let request = parent == nil ? loader.configuration.addingDefaultFields(to: request) : request
         originalRequest = request
@@ -63,6 +67,7 @@ public final class LoadTask: Sendable {
         self.bodyLimit = bodyLimit
         self.parent = parent
         self.waiter = waiter
+        self.requestInstead = requestInstead
         machine = Mutex(LoadTaskState(request: request))
         var defaults = loader.configuration.timeouts
         // The parent's total limit also covers nested loads. A second limit of the same length would expire at the same
@@ -202,7 +207,7 @@ public final class LoadTask: Sendable {
     }
 
     /// Starts another attempt, unless the task has ended.
-    func startRetry(of request: Request) {
+    func startAttempt(of request: Request) {
         if !machine.withLock({ $0.isOver }) { startLoad(of: request) }
     }
 

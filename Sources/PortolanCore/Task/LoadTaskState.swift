@@ -138,13 +138,13 @@ struct LoadTaskState: ~Copyable {
     /// the task has no handler load.
     ///
     /// - Returns: `false` if the task must end.
-    mutating func beginRetry() -> Bool {
+    mutating func beginAttempt(countsAsRetry: Bool) -> Bool {
         guard finalError == nil else { return false }
         switch phase {
         case .starting, .running:
             phase = .findingHandler
             isEnding = false
-            retryCount += 1
+            if countsAsRetry { retryCount += 1 }
             return true
         case .created, .findingHandler, .ended: return false
         }

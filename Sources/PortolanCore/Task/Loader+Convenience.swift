@@ -98,6 +98,17 @@ extension Loader {
         LoadTask(request, loader: self, delegate: delegate, on: queue)
     }
 
+    /// Makes a task that can load another request once it sees a response.
+    ///
+    /// - Parameter requestInstead: called for each response before it is delivered, on the thread of the load. If it
+    ///   returns a request, the response is not delivered, and the task loads that request instead.
+    package func task(
+        for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue,
+        requestInstead: (@Sendable (Response) -> Request?)?
+    ) -> LoadTask {
+        LoadTask(request, loader: self, delegate: delegate, on: queue, requestInstead: requestInstead)
+    }
+
     /// Loads a request's whole body into memory, and calls `completion` once, on `queue`. On
     /// ``DeliveryQueue/immediate``, the call can come before this method returns.
     ///
