@@ -9,6 +9,9 @@ import PortolanCore
 ///
 /// HTML, "parsing an event stream" and "interpreting an event stream"
 struct EventStreamParser {
+    /// The maximum number of bytes of an ID. A new connection sends it in a field, and servers limit these: nginx to
+    /// 8 KiB.
+    static let idLimit = 4096
     /// The maximum number of bytes of an event: of its current line and its data.
     let limit: Int
     /// The ID that a new connection sends as `Last-Event-ID`. It changes at the end of an event.
@@ -33,7 +36,8 @@ struct EventStreamParser {
 
     /// Parses a piece, and returns the events that are complete now.
     ///
-    /// - Throws: `LoadError.Code.limitExceeded` for an event that is too large. The parser can't be used afterwards.
+    /// - Throws: `LoadError.Code.limitExceeded` for an event or an ID that is too large. The parser can't be used
+    ///   afterwards.
     mutating func append(_ piece: [UInt8]) throws(LoadError) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in piece {
@@ -44,8 +48,8 @@ struct EventStreamParser {
             switch byte {
             case UInt8(ascii: "\r"):
                 hasEndedLineWithCR = true
-                endLine(&events)
-            case UInt8(ascii: "\n"): endLine(&events)
+                try endLine(&events)
+            case UInt8(ascii: "\n"): try endLine(&events)
             default:
                 line.append(byte)
                 guard line.count + data.count <= limit else {
@@ -56,24 +60,28 @@ struct EventStreamParser {
         return events
     }
 
-    private mutating func endLine(_ events: inout [ServerSentEvent]) {
+    private mutating func endLine(_ events: inout [ServerSentEvent]) throws(LoadError) {
         var line = self.line[...]
         if isFirstLine, line.starts(with: [0xEF, 0xBB, 0xBF]) { line = line.dropFirst(3) }
         isFirstLine = false
         defer { self.line.removeAll(keepingCapacity: true) }
         guard !line.isEmpty else { return dispatch(&events) }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return process(String(decoding: line, as: UTF8.self), []) }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return try process(String(decoding: line, as: UTF8.self), []) }
         guard colon > line.startIndex else { return }  // a comment
         var value = line[(colon + 1)...]
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
-        process(String(decoding: line[..<colon], as: UTF8.self), value)
+        try process(String(decoding: line[..<colon], as: UTF8.self), value)
     }
 
-    private mutating func process(_ field: String, _ value: ArraySlice<UInt8>) {
+    private mutating func process(_ field: String, _ value: ArraySlice<UInt8>) throws(LoadError) {
         switch field {
         case "event": type = String(decoding: value, as: UTF8.self)
         case "data": data += value + [UInt8(ascii: "\n")]
-        case "id": if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
+        case "id":
+            guard value.count <= Self.idLimit else {
+                throw LoadError(.limitExceeded, message: "the ID of an event has \(value.count) bytes, and the limit is \(Self.idLimit)")
+            }
+            if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
         case "retry":
             guard !value.isEmpty, value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return }
             // 2^42 ms is more than a century.

@@ -85,6 +85,13 @@ import Testing
         }
     }
 
+    @Test func idHasALimit() throws {
+        let longest = String(repeating: "7", count: EventStreamParser.idLimit)
+        #expect(try Self.parse([Array("id: \(longest)\ndata: a\n\n".utf8)], limit: 5000).events == [Self.event("a", id: longest)])
+        let error = #expect(throws: LoadError.self) { try Self.parse([Array("id: \(longest)7\n".utf8)], limit: 5000) }
+        #expect(error?.code == .limitExceeded && error?.message.contains("has 4097 bytes") == true)
+    }
+
     /// Any bytes are parsed alike in any pieces, with the same events, the same ID and the same error.
     @Test func anyBytesDoNotDependOnThePieces() throws {
         var random = SeededGenerator(seed: 9)
