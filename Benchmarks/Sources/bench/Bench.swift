@@ -38,6 +38,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "The program that starts nginx for the http: rows.")
     var servers = "Tests/Servers/serve"
 
+    @Option(help: "Divide the numbers of loads in the http: and https: rows of 1 KiB by this, for a quick check without exact figures.")
+    var divisor = 1
+
     @Flag(help: "Measure http: for several numbers of loads in flight and several body sizes, instead of the rows.")
     var grid = false
 
@@ -55,6 +58,7 @@ struct Bench: AsyncParsableCommand {
             throw ValidationError("--output \(output): the page of bars gets this name; name a .json file for the results")
         }
         guard (1...1000).contains(rounds) else { throw ValidationError("--rounds \(rounds): give a number from 1 to 1000") }
+        guard divisor >= 1 else { throw ValidationError("--divisor \(divisor): give a number from 1") }
         let known = rows.map(\.name)
         let requested = names.map { ("--row", $0) } + (Self.slowRow.map { [("BENCH_SLOW", $0)] } ?? [])
         guard let (source, name) = requested.first(where: { !known.contains($0.1) }) else { return }
@@ -67,7 +71,7 @@ struct Bench: AsyncParsableCommand {
         let makers = rows.filter { names.isEmpty || names.contains($0.name) }
         let fixture = Fixture(
             scratch: Self.absolute(scratch), plugins: Self.absolute(plugins), portolan: Self.absolute(portolan),
-            servers: Self.absolute(servers))
+            servers: Self.absolute(servers), divisor: divisor)
         if alone { return try await runAlone(makers, fixture) }
         printHead()
         var results: [RowResult] = []

@@ -39,7 +39,7 @@ extension BenchTests {
             #expect(outcome.report?.contains("<b>registry-10</b>") == true)
         }
 
-        @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001")])
+        @Test(arguments: [("--row", "nosuch"), ("--rounds", "0"), ("--rounds", "1001"), ("--divisor", "0")])
         func invalidOptionsAreRefused(option: String, value: String) throws {
             let outcome = try BenchProgram.run([option, value])
             #expect(outcome.status == 64)

@@ -13,7 +13,7 @@ extension BenchTests {
         #endif
 
         @Test func everyCompetitorReadsTheSameFromNginx() throws {
-            let outcome = try BenchProgram.run(["--row", "http-get", "--row", "http-64", "--rounds", "1"])
+            let outcome = try BenchProgram.run(["--row", "http-get", "--row", "http-64", "--rounds", "1", "--divisor", "20"])
             #expect(outcome.errors == "")
             #expect(outcome.results.map(\.name) == ["http-get", "http-64"])
             let peers = outcome.results.map { Set($0.peers.keys) }
@@ -24,7 +24,7 @@ extension BenchTests {
 
         /// Also compares the tallies of HTTP/1.1 and HTTP/2 over TLS.
         @Test(arguments: ["https-64", "http2-64", "http-64-async"]) func everyCompetitorReadsTheSame(row: String) throws {
-            let outcome = try BenchProgram.run(["--row", row, "--rounds", "1"])
+            let outcome = try BenchProgram.run(["--row", row, "--rounds", "1", "--divisor", "20"])
             #expect(outcome.errors == "")
             let result = try #require(outcome.results.first)
             #expect(result.name == row)

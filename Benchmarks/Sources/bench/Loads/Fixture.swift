@@ -15,11 +15,16 @@ final class Fixture: Sendable {
     let portolan: String
     /// The program that starts the servers.
     private let servers: String
+    /// By what the numbers of http: loads are divided.
+    private let divisor: Int
     private let startedNginx = Mutex<NginxServer?>(nil)
 
-    init(scratch: String, plugins: String, portolan: String, servers: String) {
-        (self.scratch, self.plugins, self.portolan, self.servers) = (scratch, plugins, portolan, servers)
+    init(scratch: String, plugins: String, portolan: String, servers: String, divisor: Int) {
+        (self.scratch, self.plugins, self.portolan, self.servers, self.divisor) = (scratch, plugins, portolan, servers, divisor)
     }
+
+    /// Returns the number of loads in a run, given that of a measurement. At least 64, the number in flight.
+    func loadCount(_ count: Int) -> Int { max(64, count / divisor) }
 
     /// Returns the server of the http: rows, which serves ``scratch``. The first call starts it.
     func nginx() throws -> NginxServer {

@@ -6,10 +6,13 @@ import Portolan
 enum HTTPRows {
     private static let size = 1 << 10
     /// The numbers of loads per run, smaller for slow competitors.
-    private static let (times, fewTimes, fewestTimes) = (20_000, 5_000, 500)
+    private static func counts(_ fixture: Fixture) -> (times: Int, fewTimes: Int, fewestTimes: Int) {
+        (fixture.loadCount(20_000), fixture.loadCount(5_000), fixture.loadCount(500))
+    }
 
     /// The delegate form. The end of a load starts the next load.
     static func get(_ fixture: Fixture) throws -> Row {
+        let (times, fewTimes, fewestTimes) = counts(fixture)
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.chained(target, times: times),
@@ -25,6 +28,7 @@ enum HTTPRows {
     /// The delegate form with a loader whose storages for cookies, HSTS hosts and responses are empty. The response may
     /// not be stored, so they stay empty.
     static func policies(_ fixture: Fixture) throws -> Row {
+        let times = counts(fixture).times
         let target = try fixture.target(size, .unstored)
         var configuration = Loader.Configuration.ephemeral
         configuration.cache = ResponseCache()
@@ -37,6 +41,7 @@ enum HTTPRows {
 
     /// The blocking form.
     static func blocking(_ fixture: Fixture) throws -> Row {
+        let times = counts(fixture).times
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.blocking(target, times: times),
@@ -49,6 +54,7 @@ enum HTTPRows {
 
     /// The asynchronous form.
     static func awaited(_ fixture: Fixture) throws -> Row {
+        let (times, fewTimes, fewestTimes) = counts(fixture)
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.awaited(target, times: times),
@@ -64,6 +70,7 @@ enum HTTPRows {
 
     /// 64 loads in flight, in the delegate form.
     static func concurrent(_ fixture: Fixture) throws -> Row {
+        let (times, fewTimes, fewestTimes) = counts(fixture)
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.chained(target, times: times, inFlight: 64),
@@ -79,6 +86,7 @@ enum HTTPRows {
 
     /// 64 tasks, each of which awaits one load after another.
     static func awaitedConcurrent(_ fixture: Fixture) throws -> Row {
+        let (times, fewTimes, _) = counts(fixture)
         let target = try fixture.target(size)
         return Row(
             unit: .microseconds, subject: try PortolanLoads.awaited(target, times: times, inFlight: 64),
