@@ -36,11 +36,12 @@ struct ForgedVerdictTests {
         #expect(ContinuousClock.now - startTime < .seconds(50), "the end of a process is noticed immediately")
     }
 
-    @Test(arguments: ["writes", "forks-to-write", "fills-memory", "kills-parent"])
-    func forgerPassesNoCheckThatCallsIt(_ way: String) throws {
+    /// All checks up to level 3 take 20 seconds of processor time, so only one plugin gets them.
+    @Test(arguments: [("writes", "3"), ("forks-to-write", "1"), ("fills-memory", "1"), ("kills-parent", "1")])
+    func forgerPassesNoCheckThatCallsIt(_ way: String, level: String) throws {
         // These checks only read or open the file, and call none of the plugin's functions.
         let checksOfTheFile: Set = ["DESC-01", "DESC-02", "DESC-12", "SEC-05"]
-        for result in try results(way, "--level", "3") {
+        for result in try results(way, "--level", level) {
             #expect(result.verdict != "passed" || checksOfTheFile.contains(result.id), "\(result)")
         }
     }

@@ -8,7 +8,7 @@ import Testing
 /// Every check can fail: a plugin that follows all rules passes all checks, and a plugin that violates a rule fails
 /// that rule's check.
 ///
-/// `make test` runs the check of its rule for each mutant up to level 3, and all 150 checks for every fourth one, in a
+/// `make test` runs the check of its rule for each mutant up to level 3, and all checks for every sixteenth one, in a
 /// separate process in parallel with the other tests, which would otherwise wait. `make test-full` runs all checks for
 /// all mutants.
 @Suite(.blocking, .enabled(if: Mutant.level != nil, "set PORTOLAN_MUTANTS to a level, as make test-mutants does"), .timeLimit(.minutes(30)))
@@ -88,7 +88,7 @@ struct MutantTests {
 
             The mutants in a row fail the check of that row. A mutant is a plugin that violates one rule and as little else as possible;
             `Tests/PluginFixtures/mutants` builds all of them from one source. `MutantTests` proves the rows up to level 3 on every run of the tests, and all rows
-            with `make test-full`. It also proves that a mutant fails no more than two other checks (every fourth mutant on every run, all of them with
+            with `make test-full`. It also proves that a mutant fails no more than two other checks (every sixteenth mutant on every run, all of them with
             `make test-full`), and that the plugin without a mutation passes all checks. `MutantTests` writes this page.
 
             \(ConformanceCheck.all.count) checks, \(Mutant.all.count) mutants.

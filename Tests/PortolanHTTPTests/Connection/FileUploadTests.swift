@@ -21,7 +21,10 @@ final class FileUploadTests {
 
     /// Writes `count` bytes, which depend on their position, to the file, and returns them.
     private func writeFile(_ count: Int) throws -> [UInt8] {
-        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        // A prime number of bytes again and again, because a pattern of each byte takes a debug build seconds.
+        let block = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        var bytes: [UInt8] = []
+        while bytes.count < count { bytes += block.prefix(count - bytes.count) }
         try Data(bytes).write(to: file)
         return bytes
     }
