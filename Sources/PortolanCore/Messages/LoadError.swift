@@ -21,6 +21,8 @@ public struct LoadError: Error, Sendable {
     package private(set) var rule: ContractRule?
     /// The remedy that the end of the message states.
     package var remedy: Remedy?
+    /// Whether the system has no network that leads to the host.
+    package var isForLackOfNetwork = false
     /// The value of `LoadError.resumeData` in PortolanDownloads.
     package var anyResumeData: (any Sendable)?
 

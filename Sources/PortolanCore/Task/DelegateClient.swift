@@ -64,7 +64,7 @@ final class DelegateClient: ProtocolClient {
             task.end(with: error)
             return .stopped
         }
-        if task.retryPolicy != nil || task.requestInstead != nil, endIfAnotherAttemptFollows(response, of: task) { return .stopped }
+        if task.mayHaveAnotherAttempt, endIfAnotherAttemptFollows(response, of: task) { return .stopped }
         if let limit = task.originalRequest.maximumBodySize, task.originalRequest.method != .head, let length = response.expectedLength,
             length > limit
         {
@@ -192,6 +192,7 @@ final class DelegateClient: ProtocolClient {
 
     private func retry(of task: LoadTask, after error: LoadError) -> LoadTask.NextAttempt? {
         guard !hasDeliveredResponse.load(ordering: .relaxed) else { return nil }
+        if let attempt = task.attempt(afterLackOfNetwork: error) { return attempt }
         return task.retryWait(after: error).map { LoadTask.NextAttempt(wait: $0) }
     }
 

@@ -9,6 +9,7 @@ enum DelegateEvent {
     case interim(Response)
     /// The request is sent again after this response, which is not delivered.
     case resend(Response)
+    case waitingForConnectivity
     case trailers(HTTPFields)
     case step(LoadStep)
     /// Bytes of the request's body were sent.
@@ -36,7 +37,8 @@ enum DelegateEvent {
     var isDelivery: Bool {
         switch self {
         case .response, .data: true
-        case .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody, .willCache,
+        case .interim, .resend, .waitingForConnectivity, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled,
+            .newBody, .willCache,
             .nestedLoadBegan, .nestedLoadEnded, .end:
             false
         }
@@ -47,7 +49,8 @@ enum DelegateEvent {
     var concernsNestedLoad: Bool {
         switch self {
         case .nestedLoadBegan, .nestedLoadEnded: true
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody,
+        case .response, .data, .interim, .resend, .waitingForConnectivity, .trailers, .step, .sent, .received, .redirect, .challenge,
+            .challengeCancelled, .newBody,
             .willCache, .end:
             false
         }
@@ -69,6 +72,7 @@ enum DelegateEvent {
             return unsafe delegate.loadTask(task, didLoad: span.bytes)
         case .interim(let response): delegate.loadTask(task, didReceiveInterim: response)
         case .resend(let response): delegate.loadTask(task, willResendAfter: response)
+        case .waitingForConnectivity: delegate.loadTaskIsWaitingForConnectivity(task)
         case .trailers(let fields): delegate.loadTask(task, didReceiveTrailers: fields)
         case .step(let step): delegate.loadTask(task, didReach: step)
         case .sent: delegate.loadTaskDidSend(task)

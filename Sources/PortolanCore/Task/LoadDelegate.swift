@@ -21,6 +21,8 @@ public protocol LoadDelegate: AnyObject, Sendable {
     /// The request is sent again, because a credential answers the 401 or 407 in `response`, or because `response` is
     /// a 417. `response` is not delivered. For observers.
     func loadTask(_ task: LoadTask, willResendAfter response: Response)
+    /// The load waits for a network (``Loader/Configuration/waitsForConnectivity``). Called once for a task.
+    func loadTaskIsWaitingForConnectivity(_ task: LoadTask)
     func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields)
     func loadTask(_ task: LoadTask, didReach step: LoadStep)
     /// More of the request's body was sent. The counts are in ``LoadTask/progress``.
@@ -83,6 +85,7 @@ extension LoadDelegate {
     public func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow { .keepGoing }
     public func loadTask(_ task: LoadTask, didReceiveInterim response: Response) {}
     public func loadTask(_ task: LoadTask, willResendAfter response: Response) {}
+    public func loadTaskIsWaitingForConnectivity(_ task: LoadTask) {}
     public func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) {}
     public func loadTask(_ task: LoadTask, didReach step: LoadStep) {}
     public func loadTaskDidSend(_ task: LoadTask) {}
@@ -129,6 +132,7 @@ extension DelegatingDelegate {
 
     package func loadTask(_ task: LoadTask, didReceiveInterim response: Response) { delegate?.loadTask(task, didReceiveInterim: response) }
     package func loadTask(_ task: LoadTask, willResendAfter response: Response) { delegate?.loadTask(task, willResendAfter: response) }
+    package func loadTaskIsWaitingForConnectivity(_ task: LoadTask) { delegate?.loadTaskIsWaitingForConnectivity(task) }
     package func loadTask(_ task: LoadTask, didReceiveTrailers fields: HTTPFields) { delegate?.loadTask(task, didReceiveTrailers: fields) }
     package func loadTask(_ task: LoadTask, didReach step: LoadStep) { delegate?.loadTask(task, didReach: step) }
     package func loadTaskDidSend(_ task: LoadTask) { delegate?.loadTaskDidSend(task) }

@@ -103,7 +103,8 @@ extension LoadTask {
         case .nestedLoadBegan(let nested): openNestedLoads.withLock { $0.append(nested) }
         case .nestedLoadEnded(let nested, _): guard reportEndOfNestedLoads(in: nested) else { return }
         case .end: closeDelegate()
-        case .response, .data, .interim, .resend, .trailers, .step, .sent, .received, .redirect, .challenge, .challengeCancelled, .newBody,
+        case .response, .data, .interim, .resend, .waitingForConnectivity, .trailers, .step, .sent, .received, .redirect, .challenge,
+            .challengeCancelled, .newBody,
             .willCache:
             break
         }

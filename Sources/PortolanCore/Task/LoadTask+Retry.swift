@@ -3,8 +3,9 @@
 import FoundationEssentials
 import Synchronization
 
-/// Tries the load again after a temporary failure (``RetryPolicy``). Nested loads are not tried again, because the load
-/// in which they are nested is.
+/// Tries the load again after a temporary failure (``RetryPolicy``), or when there is a network
+/// (``Loader/Configuration/waitsForConnectivity``). Nested loads are not tried again, because the load in which they
+/// are nested is.
 extension LoadTask {
     /// What follows a handler load that has failed, or whose response is not delivered.
     struct NextAttempt {
@@ -12,6 +13,27 @@ extension LoadTask {
         let wait: Duration
         /// The request that it loads, without the loader's default fields; `nil` for the current one.
         var request: Request?
+        /// Whether it starts before the end of the wait if the network changes.
+        var startsAtNetworkChange = false
+    }
+
+    /// Whether another attempt can follow a failure or a response.
+    var mayHaveAnotherAttempt: Bool {
+        let configuration = loader.configuration
+        return requestInstead != nil || (configuration.retries != nil || configuration.waitsForConnectivity) && parent == nil
+    }
+
+    private static let longestConnectivityWait = Duration.seconds(30)
+
+    /// Returns the attempt that follows one that failed before its response was delivered, because the system has no
+    /// network; `nil` if none follows.
+    func attempt(afterLackOfNetwork error: LoadError) -> NextAttempt? {
+        guard error.isForLackOfNetwork, loader.configuration.waitsForConnectivity, parent == nil,
+            currentRequest.body?.isSpent != true
+        else { return nil }
+        let count = connectivityWaitCount.load(ordering: .relaxed)
+        let wait = min(Duration.seconds(1 << min(count, 5)), Self.longestConnectivityWait)
+        return NextAttempt(wait: wait, startsAtNetworkChange: true)
     }
 
     /// The policy for this task; `nil` if it is never tried again.
@@ -57,7 +79,8 @@ extension LoadTask {
     func schedule(_ attempt: NextAttempt, after error: LoadError) -> Bool {
         let request = attempt.request.map { loader.configuration.addingDefaultFields(to: $0) } ?? currentRequest
         let children: [NestedLoad]? = machine.withLock { machine in
-            machine.beginAttempt(countsAsRetry: attempt.request == nil) ? machine.removeChildren() : nil
+            let countsAsRetry = attempt.request == nil && !attempt.startsAtNetworkChange
+            return machine.beginAttempt(countsAsRetry: countsAsRetry) ? machine.removeChildren() : nil
         }
         guard let children else { return false }
         for child in children { child.stopLoading() }
@@ -66,14 +89,18 @@ extension LoadTask {
         // The idle time does not count during the wait.
         beginWaitForCaller()
         timer.scheduleAgain(self)
-        let clock = loader.configuration.clock
-        let retryTimer = ScheduledTimer { [weak self] in
+        if attempt.startsAtNetworkChange, connectivityWaitCount.add(1, ordering: .relaxed).oldValue == 0 {
+            notifyDelegate(.waitingForConnectivity)
+        }
+        let changes = attempt.startsAtNetworkChange ? loader.configuration.networkChanges : nil
+        let waitingAttempt = WaitingAttempt(on: loader.configuration.clock, changes: changes) { [weak self] in
             self?.endWaitForCaller()
             self?.startAttempt(of: request)
         }
-        self.retryTimer.withLock { $0 = retryTimer }
-        clock.schedule(retryTimer, at: clock.now + attempt.wait)
-        if machine.withLock({ $0.isOver }) { retryTimer.cancel() }
+        // Before the start, so that a later attempt replaces this one.
+        self.waitingAttempt.withLock { $0 = waitingAttempt }
+        waitingAttempt.schedule(after: attempt.wait)
+        if machine.withLock({ $0.isOver }) { waitingAttempt.cancel() }
         return true
     }
 }

@@ -30,8 +30,10 @@ public final class LoadTask: Sendable {
     /// Looks at a response that would be delivered. If it returns a request, the response is not delivered, and the
     /// task loads that request instead, as a retry would.
     let requestInstead: (@Sendable (Response) -> Request?)?
-    /// The timer that starts the next attempt; `nil` before the first one.
-    let retryTimer = Mutex<ScheduledTimer?>(nil)
+    /// The attempt that waits for its start; `nil` if there is none.
+    let waitingAttempt = Mutex<WaitingAttempt?>(nil)
+    /// How often the task has waited for a network.
+    let connectivityWaitCount = Atomic(0)
     /// Whether the task was started after the loader's delegate received the loader's end.
     let isStartedAfterLoaderEnd = Atomic(false)
     private let label = Mutex<String?>(nil)
@@ -366,7 +368,7 @@ public final class LoadTask: Sendable {
         loader.logStep(error.map { "failed: \($0)" } ?? "finished, \(progress.bytesReceived) bytes", of: self)
         endQueueWaits()
         timer.stop()
-        retryTimer.withLock { $0.take() }?.cancel()
+        waitingAttempt.withLock { $0.take() }?.cancel()
         for child in children { child.stopLoading() }
         if parent == nil { originalRequest.body?.discard() }
         notifyDelegateOfEnd(error)

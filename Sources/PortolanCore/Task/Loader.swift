@@ -61,6 +61,13 @@ public final class Loader: Sendable {
         public var redirects = RedirectPolicy()
         /// Which failed loads are tried again; `nil` for none.
         public var retries: RetryPolicy?
+        /// Whether a load waits for a network, instead of failing, if the system has none: no route leads to the host,
+        /// or no name server can be reached. ``LoadDelegate/loadTaskIsWaitingForConnectivity(_:)`` tells the delegate.
+        ///
+        /// A waiting load is tried again when the system's links, addresses or routes change (rtnetlink(7)), and every
+        /// 30 seconds. Its idle limit does not count meanwhile, its total limit does. A load that has received a
+        /// response does not wait, and neither does one whose body can't be read again. Without effect in nested loads.
+        public var waitsForConnectivity = false
         /// The URL to which relative URLs as text refer, as in `Loader.data(from:)`; `nil` for none.
         ///
         /// A base for paths ends with `/`: from `https://example.org/v1/`, `users/7` leads to
@@ -90,6 +97,7 @@ public final class Loader: Sendable {
         /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for each response.
         public var maximumInterimResponsesPerRequest = 128
         package var clock: any LoadClock = SystemClock.shared
+        package var networkChanges = NetworkChanges.shared
         /// Logs violations of the contract, and plugins that can't be loaded, as warnings. If its level is `debug` or
         /// `trace` when the loader is made, it also logs the steps of each load: handlers, connection, transfer,
         /// redirect and end. The metadata `request` is the number of the request that a step belongs to.

@@ -7,14 +7,19 @@ extension LoadError {
     static func hostNotFound(_ host: String, _ error: (any Error)?) -> LoadError {
         if let error = error as? LoadError { return error }
         let reason = error.map { ": \($0)" } ?? ""
-        return LoadError(.nameNotFound, message: "host '\(host)' was not found\(reason); check its spelling and the name service")
+        var failure = LoadError(
+            .nameNotFound, message: "host '\(host)' was not found\(reason); check its spelling and the name service")
+        failure.isForLackOfNetwork = (error as? NameError)?.isTemporary == true
+        return failure
     }
 
     /// The error if no connection to `host` could be made.
     static func cannotConnect(to host: String, port: Int, _ error: SocketError) -> LoadError {
-        LoadError(
+        var failure = LoadError(
             .cannotConnect,
             message: "no connection to \(host) port \(port)\(error.reason.map { ": \($0)" } ?? ""); check that a server listens there")
+        failure.isForLackOfNetwork = error.isForLackOfNetwork
+        return failure
     }
 
     /// The same error, with the proxy in its message if there is one.

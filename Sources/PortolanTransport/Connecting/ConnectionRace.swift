@@ -25,7 +25,8 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
     private var connectingSockets: [ConnectingSocket] = []
     private var timer: ScheduledTimer?
     private var completion: ((Result<(Socket, SocketAddress), SocketError>) -> Void)?
-    private var lastError = SocketError.system(EHOSTUNREACH)
+    /// The error to report.
+    private var lastError: SocketError?
 
     /// - Parameters:
     ///   - addresses: at least one address.
@@ -61,7 +62,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
         timer = nil
         while completion != nil, let address = remainingAddresses.popFirst() {
             guard let socket = Socket.make(address.family) else {
-                lastError = .system(errno)
+                record(errno)
                 continue
             }
             switch socket.connect(to: address) {
@@ -69,18 +70,25 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
             case EINPROGRESS:
                 let connectingSocket = ConnectingSocket(socket, address, in: self, on: loop)
                 guard connectingSocket.start() else {
-                    lastError = .system(errno)
+                    record(errno)
                     continue
                 }
                 connectingSockets.append(connectingSocket)
                 return waitForNext()
-            case let error: lastError = .system(error)
+            case let error: record(error)
             }
         }
         if connectingSockets.isEmpty, let completion {
             self.completion = nil
-            completion(.failure(lastError))
+            completion(.failure(lastError ?? .system(EHOSTUNREACH)))
         }
+    }
+
+    /// An address to which no route leads says less than one that refuses connections.
+    private func record(_ number: CInt) {
+        let error = SocketError.system(number)
+        if let lastError, error.isForLackOfNetwork, !lastError.isForLackOfNetwork { return }
+        lastError = error
     }
 
     /// Starts the timer after which the race tries the next address.
@@ -95,7 +103,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
         connectingSockets.remove(at: index)
         connectingSocket.stop()
         guard error != 0 else { return finish(connectingSocket.socket, connectingSocket.address) }
-        lastError = .system(error)
+        record(error)
         tryNext()
     }
 

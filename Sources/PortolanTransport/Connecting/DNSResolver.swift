@@ -147,5 +147,8 @@ package final class DNSResolver: Sendable {
 struct NameError: Error, CustomStringConvertible {
     let status: CInt
 
+    /// Whether no name server could be reached.
+    var isTemporary: Bool { status == EAI_AGAIN }
+
     var description: String { unsafe gai_strerror(status).map { unsafe String(cString: $0) } ?? "error \(status)" }
 }

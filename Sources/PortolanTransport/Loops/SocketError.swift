@@ -2,6 +2,12 @@
 
 import PortolanCore
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// The reason why a connection failed.
 package enum SocketError: Error, Equatable {
     /// An errno of the system.
@@ -15,6 +21,11 @@ package enum SocketError: Error, Equatable {
     /// The system's text for the error, for a message; `nil` for an error that has no errno.
     var reason: String? {
         if case .system(let number) = self { LoadError.text(of: number) } else { nil }
+    }
+
+    /// Whether no route leads to the peer.
+    var isForLackOfNetwork: Bool {
+        if case .system(let number) = self { number == ENETUNREACH || number == ENETDOWN } else { false }
     }
 
     /// Whether the peer sent a TLS alert. An alert describes the reason better than a connection reset, which can be
