@@ -96,7 +96,13 @@ struct ConnectionQueueTests {
                 return .keepGoing
             }
         }
-        for delegate in delegates { loader.task(for: try Request(gatedServer.server.url()), delegate: delegate).resume() }
+        let tasks = try delegates.map { loader.task(for: try Request(gatedServer.server.url()), delegate: $0) }
+        for task in tasks { task.resume() }
+        // A load that is not in the queue yet would be idle when the clock advances.
+        while tasks.count(where: { $0.stallReason == nil }) > 2 {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         for round in 0..<20 {
             for gates in gatedServer.requestArrived { try await gates[round].wait() }
             // A load whose end is not delivered yet would be idle when the clock advances.
