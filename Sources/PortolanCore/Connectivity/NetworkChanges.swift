@@ -69,7 +69,7 @@ package final class NetworkChanges: Sendable {
     }
 
     private func start() {
-        guard let socket = Self.openSocket() else { return }
+        guard let socket = Self.openSocket() else { return state.withLock { $0.isReading = false } }
         do throws(LoadError) {
             try PlatformThread.start { [self] in
                 // A read fails with ENOBUFS if messages were lost. That is a change, too.

@@ -19,8 +19,7 @@ extension LoadTask {
 
     /// Whether another attempt can follow a failure or a response.
     var mayHaveAnotherAttempt: Bool {
-        let configuration = loader.configuration
-        return requestInstead != nil || (configuration.retries != nil || configuration.waitsForConnectivity) && parent == nil
+        requestInstead != nil || (loader.configuration.waitsForConnectivity || loader.configuration.retries != nil) && parent == nil
     }
 
     private static let longestConnectivityWait = Duration.seconds(30)

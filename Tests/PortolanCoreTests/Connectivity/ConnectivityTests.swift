@@ -69,7 +69,7 @@ import Testing
         #expect(observer.hasSucceeded && clock.pendingTimerCount == 0)
     }
 
-    /// The waits are 1, 2, 4, 8 and 16 seconds, and then 30. The delegate is told once.
+    /// The waits are 1, 2, 4, 8 and 16 seconds, and then 30. They call the delegate once.
     @Test func loadIsTriedAgainWithoutAChange() throws {
         let task = try start()
         for (index, seconds) in [1, 2, 4, 8, 16, 30, 30].enumerated() {
