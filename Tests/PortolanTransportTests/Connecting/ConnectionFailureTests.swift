@@ -19,8 +19,8 @@ import Testing
         #expect(LoadError.hostNotFound("h", NameError(status: status)).isForLackOfNetwork == isForLackOfNetwork)
     }
 
-    /// TCP can't connect to a multicast address, with the error of a missing route. The error of a host that refuses the
-    /// connection says more, in any order of the addresses.
+    /// TCP can't connect to a multicast address, with the error of a missing route. The error of a host that refuses
+    /// the connection says more, in any order of the addresses.
     @Test(arguments: [
         ([[224, 0, 0, 1]], true), ([[127, 0, 0, 1]], false), ([[127, 0, 0, 1], [224, 0, 0, 1]], false),
         ([[224, 0, 0, 1], [127, 0, 0, 1]], false),
