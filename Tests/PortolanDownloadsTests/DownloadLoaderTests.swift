@@ -140,7 +140,7 @@ import Testing
         let loader = origin.loader
         origin.change { state in
             (state.tag, state.ignoresIfRange) = ("\"2\"", true)
-            state.beforeResponse = { loader.finishTasksAndInvalidate() }
+            state.beforeResponse = { [weak loader] in loader?.finishTasksAndInvalidate() }
         }
         let file = try await loader.download(for: Request(FileOrigin.url), to: destination, resuming: data)
         #expect(try file.restartReason != nil && folder.contents(of: "a") == bytes)
