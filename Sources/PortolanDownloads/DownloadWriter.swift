@@ -138,11 +138,11 @@ final class DownloadWriter: DelegatingDelegate {
                 }
                 if part.size > 0 { state.withLock { $0.restartReason = reason } }
                 return begin(part.file, response, now)
-            case .useless, .error: throw Self.error(for: response)
+            case .useless, .error: throw refuse(response)
             }
         }
         let status = ResumedPart.status(of: response)
-        guard 200..<300 ~= status, status != 206 || request.fields[.range] != nil else { throw Self.error(for: response) }
+        guard 200..<300 ~= status, status != 206 || request.fields[.range] != nil else { throw refuse(response) }
         let proposed = state.withLock { $0.destination }
         let destination =
             (delegate as? any DownloadDelegate)?.loadTask(task, destinationFor: response, proposed: proposed) ?? proposed
@@ -256,6 +256,7 @@ final class DownloadWriter: DelegatingDelegate {
 
     private func complete(_ open: Open, _ restartReason: String?) -> Outcome {
         defer { DownloadRecord.remove(of: open.file) }
+        observer?.downloadWillMove(open.file)
         do throws(LoadError) {
             let completion = try open.file.complete()
             return .success(
@@ -289,6 +290,13 @@ final class DownloadWriter: DelegatingDelegate {
         DownloadRecord.remove(of: file)
         file.discard()
         file.close()
+    }
+
+    private var observer: (any DownloadObserver)? { delegate as? any DownloadObserver }
+
+    private func refuse(_ response: Response) -> LoadError {
+        observer?.downloadDidRefuse(response)
+        return Self.error(for: response)
     }
 
     /// The error for a response that does not contain the file.

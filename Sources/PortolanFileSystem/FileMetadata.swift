@@ -111,3 +111,22 @@ package struct FileMetadata {
         return unsafe fsetxattr(file.number, attribute.name, value, value.count, 0) == 0
     }
 }
+
+/// Identifies a file independently of its name, as long as it exists.
+package struct FileIdentity: Hashable, Sendable {
+    package let device: UInt64
+    package let inode: UInt64
+
+    /// - Returns: `nil` if there is no file. Does not follow a symbolic link.
+    package init?(at path: String) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return nil }
+        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+
+    package init?(of file: Descriptor) {
+        var status = stat()
+        guard unsafe fstat(file.number, &status) == 0 else { return nil }
+        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+}
