@@ -84,6 +84,7 @@ let package = Package(
         .library(name: "PortolanHandlers", targets: ["PortolanHandlers"]),
         .library(name: "PortolanPlugins", targets: ["PortolanPlugins"]),
         .library(name: "PortolanStore", targets: ["PortolanStore"]),
+        .library(name: "PortolanBackground", targets: ["PortolanBackground"]),
         .library(name: "PortolanRedis", targets: ["PortolanRedis"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
@@ -155,6 +156,14 @@ let package = Package(
         .target(
             name: "PortolanDownloads",
             dependencies: ["PortolanURL", "PortolanCore", "PortolanCache", "PortolanFileSystem", httpTypes], swiftSettings: strict),
+        // Downloads and uploads that outlive the program. Empty without the trait Persistence.
+        .target(
+            name: "PortolanBackground",
+            dependencies: [
+                "PortolanURL", "PortolanCore", "PortolanDownloads", "PortolanFileSystem", "PortolanStore", "CPortolanLinux", httpTypes,
+                logging,
+            ],
+            swiftSettings: strict),
         .target(
             name: "PortolanTransport",
             dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
@@ -228,6 +237,7 @@ let package = Package(
                 "PortolanFile", "PortolanFileSystem", "PortolanContent",
                 "PortolanHTML",
                 .target(name: "PortolanStore", condition: .when(traits: ["Persistence"])),
+                .target(name: "PortolanBackground", condition: .when(traits: ["Persistence"])),
                 "PortolanCache", "PortolanHTTPSyntax", "PortolanJSON", "PortolanPlugins", "PortolanTrace", "PortolanTransport",
                 "CPortolanLinux",
                 httpTypes, logging,
@@ -235,7 +245,9 @@ let package = Package(
             ],
             swiftSettings: strict),
         // An example, which the tests run; no product.
-        .executableTarget(name: "Downloader", dependencies: ["Portolan"], path: "Examples/Downloader/Sources/Downloader"),
+        .executableTarget(
+            name: "Downloader", dependencies: ["Portolan", .target(name: "PortolanBackground", condition: .when(traits: ["Persistence"]))],
+            path: "Examples/Downloader/Sources/Downloader"),
         // A process that tests kill while it writes; no product.
         .executableTarget(
             name: "StoreWriter",
@@ -271,7 +283,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PortolanDownloadsTests",
-            dependencies: ["PortolanDownloads", "PortolanCore", "PortolanURL", "PortolanTestSupport", "TestThreads", httpTypes],
+            dependencies: [
+                "PortolanDownloads", "PortolanBackground", "PortolanStore", "PortolanFileSystem", "PortolanCore", "PortolanURL",
+                "PortolanTestSupport", "TestThreads", httpTypes,
+            ],
             swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),
         .testTarget(

@@ -41,6 +41,20 @@ rm -rf "$kit"
 install -d -m 755 "$root/share/doc/portolan"
 /usr/bin/python3 scripts/pages.py install "$root/share/doc/portolan"
 
+# The service of background transfers, for users who want it to start with their session.
+install -d -m 755 "$root/share/systemd/user"
+cat > "$root/share/systemd/user/portolan-transferd.service" <<END
+[Unit]
+Description=Background transfers of Portolan
+
+[Service]
+ExecStart=$prefix/bin/portolan transferd --idle 0
+
+[Install]
+WantedBy=default.target
+END
+chmod 644 "$root/share/systemd/user/portolan-transferd.service"
+
 version=$(sed -n 's/.*portolanVersion = "\([^"]*\)".*/\1/p' Sources/PortolanCore/Version.swift)
 install -d -m 755 "$root/lib/pkgconfig"
 cat > "$root/lib/pkgconfig/portolan.pc" <<END

@@ -14,7 +14,7 @@ for feature in ExistentialAny InternalImportsByDefault MemberImportVisibility No
 done
 # Modules of C libraries, which those of Swift import.
 for map in Sources/C*/module.modulemap Sources/C*/include/module.modulemap; do flags+=(-I "$(dirname "$map")"); done
-for module in PortolanStore PortolanRedis PortolanCLI; do
+for module in PortolanStore PortolanRedis PortolanBackground PortolanCLI; do
     find "Sources/$module" -name '*.swift' -print0 | xargs -0 swiftc "${flags[@]}" -parse-as-library -module-name "$module"
 done
-echo "PortolanStore, PortolanRedis and PortolanCLI compile without the traits Persistence and Redis"
+echo "PortolanStore, PortolanRedis, PortolanBackground and PortolanCLI compile without the traits Persistence and Redis"

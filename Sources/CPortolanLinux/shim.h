@@ -28,4 +28,14 @@ static inline int portolan_rename_without_replacing(const char *path, const char
     return (int)syscall(SYS_renameat2, current_folder, path, current_folder, target, 1u << 0);
 }
 
+/// accept4(2) and pipe2(2), which are GNU extensions, too: the new descriptors are closed by exec(2).
+static inline int portolan_accept(int listener) {
+    const int close_on_exec = 02000000; // SOCK_CLOEXEC
+    return (int)syscall(SYS_accept4, listener, (void *)0, (void *)0, close_on_exec);
+}
+static inline int portolan_pipe(int ends[2]) {
+    const int close_on_exec = 02000000; // O_CLOEXEC
+    return (int)syscall(SYS_pipe2, ends, close_on_exec);
+}
+
 #endif

@@ -16,7 +16,7 @@ struct PortolanCommand: ParsableCommand {
 
     private static var stateCommands: [any ParsableCommand.Type] {
         #if Persistence
-            [CookiesCommand.self, CacheCommand.self]
+            [CookiesCommand.self, CacheCommand.self, BackgroundCommand.self, TransferdCommand.self]
         #else
             []
         #endif

@@ -24,6 +24,7 @@ import Testing
         ("PortolanHandlers", ["PortolanURL", "PortolanCore", "PortolanHandlers"], nil),
         ("PortolanPlugins", ["PortolanPlugins"], nil),
         ("PortolanStore", ["PortolanStore"], nil),
+        ("PortolanBackground", ["PortolanBackground"], nil),
         ("PortolanRedis", ["PortolanRedis"], nil),
         ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"], nil),
         ("PortolanConformance", ["PortolanConformance", "PortolanPlugins"], "Sources/PortolanConformance/Exports.swift"),
@@ -43,11 +44,13 @@ import Testing
         var text = ""
         var listedLines: Set<String> = []
         var allLines: Set<String> = []
+        let declarations = try Dictionary(
+            uniqueKeysWithValues: Set(Self.products.flatMap(\.modules)).map { ($0, try self.declarations(of: $0)) })
         for product in Self.products {
             let exports = try product.exports.map(exports(of:))
             var lines: [String] = []
             for module in product.modules {
-                let declarations = try declarations(of: module)
+                let declarations = try #require(declarations[module])
                 allLines.formUnion(declarations.map(\.line))
                 for declaration in declarations where !listedLines.contains(declaration.line) {
                     // A program that imports the module also sees its extensions of the types of other modules.
@@ -159,10 +162,12 @@ private struct PublicDeclarations {
             guard isMember else { continue }
             let declaration = Self.declaration(from: sourceLines[index...])
             // Declarations for fuzzers and benchmarks (`@_spi`) are not a part of the public API.
+            // The prefixes are much faster to compare than the pattern.
             let isPublic =
-                declaration.wholeMatch(of: /(@\w+(\(.*?\))? )*public (?!import).*/) != nil && !declaration.contains("@_spi(")
+                (declaration.hasPrefix("public ") || declaration.hasPrefix("@"))
+                && declaration.wholeMatch(of: /(@\w+(\(.*?\))? )*public (?!import).*/) != nil && !declaration.contains("@_spi(")
             let isImplied =
-                scopes.last?.hasPublicMembers == true
+                !isPublic && scopes.last?.hasPublicMembers == true
                 && declaration.prefixMatch(of: /(mutating |static |indirect )*(case|func|var|init|associatedtype|subscript)\b/) != nil
             let isVisible = scopes.allSatisfy(\.isPublic)
             if isVisible, isPublic || isImplied {

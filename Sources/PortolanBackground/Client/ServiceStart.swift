@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import CPortolanLinux
+    import PortolanCore
+    import PortolanFileSystem
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// Connects to the service, and starts it if it does not run.
+    struct ServiceStart: Sendable {
+        let place: ServicePlace
+        /// The command line of the service.
+        let command: [String]
+
+        /// The first lines that the service can print.
+        static let (ready, alreadyRunning) = ("ready", "running")
+        private static let attempts = 5
+        private static let longestStart = Duration.seconds(30)
+
+        func connect() throws(LoadError) -> LineConnection {
+            if let connection = try connectOnce() { return connection }
+            try place.prepare()
+            // The second of two programs waits until the first has started the service.
+            guard let lock = try FileLock(place.startLock, waits: true) else {
+                throw LoadError(.noResources, message: "'\(place.startLock)' can't be locked")
+            }
+            defer { lock.release() }
+            for _ in 0..<Self.attempts {
+                if let connection = try connectOnce() { return connection }
+                try start()
+            }
+            throw LoadError(
+                .cannotConnect, message: "the transfer service '\(command.joined(separator: " "))' ends as soon as it has started")
+        }
+
+        private func connectOnce() throws(LoadError) -> LineConnection? {
+            try LocalSocket.connect(to: place.socket).map { LineConnection($0) }
+        }
+
+        /// Starts the service, and waits until it can be connected to.
+        private func start() throws(LoadError) {
+            var ends: [Int32] = [-1, -1]
+            guard unsafe portolan_pipe(&ends) == 0 else {
+                throw LoadError(.noResources, message: "the transfer service can't be started: \(SystemError.last)")
+            }
+            let (output, input) = (Descriptor(number: ends[0]), Descriptor(number: ends[1]))
+            // `try?` because nothing that was written can be lost.
+            defer { try? output.close() }
+            let error = spawn(writingTo: input)
+            try? input.close()
+            if let error {
+                throw LoadError(.cannotConnect, message: "the transfer service '\(command.first ?? "")' can't be started: \(error)")
+            }
+            let deadline = MonotonicTime.now + Self.longestStart
+            var line: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 1024)
+            while !line.contains(0x0A), line.count < 4096 {
+                // `try?` because a pipe that can't be read says no more.
+                guard (try? output.waitUntilReadable(within: max(deadline - MonotonicTime.now, .zero))) == true,
+                    let count = try? output.read(into: &buffer), count > 0
+                else { break }
+                line += buffer[..<count]
+            }
+            let text = String(decoding: line.prefix { $0 != 0x0A }, as: UTF8.self)
+            guard text == Self.ready || text == Self.alreadyRunning else {
+                throw LoadError(
+                    .cannotConnect, message: "the transfer service did not start: \(text.isEmpty ? "it printed nothing" : text)")
+            }
+        }
+
+        /// Starts the process in a session of its own, so that the end of the terminal does not end it.
+        private func spawn(writingTo output: Descriptor) -> SystemError? {
+            var actions = unsafe posix_spawn_file_actions_t()
+            unsafe posix_spawn_file_actions_init(&actions)
+            defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+            unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+            unsafe posix_spawn_file_actions_adddup2(&actions, output.number, STDOUT_FILENO)
+            unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+            var attributes = posix_spawnattr_t()
+            unsafe posix_spawnattr_init(&attributes)
+            defer { unsafe posix_spawnattr_destroy(&attributes) }
+            // POSIX_SPAWN_SETSID and POSIX_SPAWN_SETSIGMASK; Glibc declares the first only with _GNU_SOURCE.
+            unsafe posix_spawnattr_setflags(&attributes, 0x80 | 0x08)
+            var signals = sigset_t()
+            unsafe sigemptyset(&signals)
+            unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+            var arguments: [UnsafeMutablePointer<CChar>?] = unsafe []
+            for word in command { unsafe arguments.append(strdup(word)) }
+            unsafe arguments.append(nil)
+            defer { for index in unsafe arguments.indices { unsafe free(arguments[index]) } }
+            guard let program = command.first else { return SystemError(code: ENOENT) }
+            var child: pid_t = 0
+            let status = unsafe posix_spawnp(&child, program, &actions, &attributes, arguments, environ)
+            guard status == 0 else { return SystemError(code: status) }
+            // The service forks no further process, so this one must not leave a zombie while it runs.
+            let process = child
+            // `try?` because a zombie is harmless.
+            try? PlatformThread.start {
+                var status: Int32 = 0
+                while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
+            }
+            return nil
+        }
+    }
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import HTTPTypes
+    import PortolanCore
+    import PortolanDownloads
+    import PortolanFileSystem
+    import Synchronization
+
+    /// Reports the events of one attempt to the queue, and answers a challenge with the password of the transfer.
+    final class TransferDelegate: DownloadObserver {
+        private struct State {
+            var response: Response?
+            var file: DownloadedFile?
+        }
+
+        private let queue: TransferQueue
+        private let id: Int64
+        private let task: TransferDescription
+        private let state = Mutex(State())
+
+        init(_ queue: TransferQueue, _ id: Int64, _ task: TransferDescription) {
+            (self.queue, self.id, self.task) = (queue, id, task)
+        }
+
+        func loadTask(_ load: LoadTask, didReceive challenge: AuthenticationChallenge) {
+            guard let user = task.user, case .password = challenge.protectionSpace.kind, challenge.previousFailureCount == 0,
+                challenge.protectionSpace.isOrigin(of: load.originalRequest.url)
+            else { return challenge.answer(.performDefault) }
+            challenge.answer(.use(.password(user: user, password: task.password ?? "")))
+        }
+
+        func loadTaskIsWaitingForConnectivity(_ load: LoadTask) { queue.transferIsWaitingForConnectivity(id) }
+
+        /// Only for uploads whose response is not written.
+        func loadTask(_ load: LoadTask, didReceive response: Response) -> Flow {
+            state.withLock { $0.response = response }
+            return .keepGoing
+        }
+
+        func downloadDidRefuse(_ response: Response) { state.withLock { $0.response = response } }
+
+        func downloadWillMove(_ file: PartialFile) {
+            guard let identity = FileIdentity(of: file.descriptor) else { return }
+            queue.transferWillMove(id, identity)
+        }
+
+        func loadTask(_ load: LoadTask, didDownloadTo file: DownloadedFile) {
+            state.withLock { ($0.file, $0.response) = (file, file.response) }
+        }
+
+        func loadTask(_ load: LoadTask, didEndWith error: LoadError?) {
+            let (response, file) = state.withLock { ($0.response, $0.file) }
+            queue.transferDidEnd(id, error ?? statusError(response), file, response)
+        }
+
+        /// The error for a response that says that the upload has failed; `nil` for others.
+        private func statusError(_ response: Response?) -> LoadError? {
+            guard task.kind == .upload, let status = response?.status, !(200..<300).contains(status.code) else { return nil }
+            let code: LoadError.Code =
+                switch status.code {
+                case 401, 407: .authenticationRequired
+                case 403: .accessDenied
+                case 404, 410: .notFound
+                default: .badResponse
+                }
+            return LoadError(code, message: "the server has answered \(status.code) \(status.reasonPhrase)")
+        }
+    }
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if Persistence
+    import FoundationEssentials
+    import HTTPTypes
+    import PortolanCore
+    import PortolanDownloads
+    import PortolanURL
+
+    /// What to transfer: the part of a request that can be stored, and the files.
+    struct TransferDescription: Codable, Hashable, Sendable {
+        var kind: BackgroundTransfer.Kind
+        /// With user name and password, if the request has them.
+        var url: String
+        var method: String
+        /// Pairs of name and value.
+        var fields: [[String]]
+        /// The time limits in seconds.
+        var idleTimeout: Double?
+        var totalTimeout: Double?
+        /// The absolute path of the file that is sent or written.
+        var path: String
+        /// Where the response of an upload is written; `nil` for nowhere.
+        var responsePath: String?
+        /// `replace`, `fail` or `keepBoth`
+        var existingFile: String
+        /// Whether the transfer may wait until the machine is on mains power.
+        var isDiscretionary: Bool
+        /// Answers challenges for a password.
+        var user: String?
+        var password: String?
+
+        private static let limits = (url: 64 << 10, fields: 256, fieldBytes: 64 << 10, path: 4096, text: 4096)
+
+        /// Checks what another program or a file says.
+        func check() throws(LoadError) {
+            func refuse(_ problem: String) -> LoadError { LoadError(.badRequest, message: "the transfer can't be added: \(problem)") }
+            let size = fields.reduce(0) { $0 + $1.reduce(0) { $0 + $1.utf8.count } }
+            guard url.utf8.count <= Self.limits.url else { throw refuse("the URL is longer than \(Self.limits.url) bytes") }
+            guard fields.count <= Self.limits.fields, size <= Self.limits.fieldBytes else { throw refuse("it has too many header fields") }
+            guard [user, password].allSatisfy({ ($0?.utf8.count ?? 0) <= Self.limits.text }) else {
+                throw refuse("the user name or the password is longer than \(Self.limits.text) bytes")
+            }
+            for path in [path, responsePath].compactMap(\.self) {
+                guard path.hasPrefix("/"), path.utf8.count < Self.limits.path, !path.utf8.contains(0) else {
+                    throw refuse("\(QuotedText(path)) is not an absolute path")
+                }
+            }
+            guard Self.existingFiles[existingFile] != nil else {
+                throw refuse("\(QuotedText(existingFile)) does not say what to do with an existing file")
+            }
+            guard [idleTimeout, totalTimeout].allSatisfy({ $0.map { $0 > 0 && $0 < 1e9 } ?? true }) else {
+                throw refuse("a time limit is not positive")
+            }
+            if kind == .download, HTTPRequest.Method(method) != .get {
+                throw refuse("a download has the method GET, and not \(QuotedText(method))")
+            }
+            _ = try request()
+        }
+
+        static let existingFiles: [String: DownloadDestination.ExistingFile] = ["replace": .replace, "fail": .fail, "keepBoth": .keepBoth]
+
+        /// The request without its body.
+        func request() throws(LoadError) -> Request {
+            func refuse(_ problem: String) -> LoadError { LoadError(.badRequest, message: "the transfer can't be made: \(problem)") }
+            guard let method = HTTPRequest.Method(method) else { throw refuse("\(QuotedText(method)) is not a method") }
+            var request = try Request(url)
+            request.method = method
+            for line in fields {
+                guard line.count == 2, let name = HTTPField.Name(line[0]), HTTPField.isValidValue(line[1]) else {
+                    throw refuse("\(QuotedText(line.first ?? "")) is not a header field")
+                }
+                request.fields.append(HTTPField(name: name, value: line[1]))
+            }
+            if let idleTimeout { request.timeouts.idle = .seconds(idleTimeout) }
+            if let totalTimeout { request.timeouts.total = .seconds(totalTimeout) }
+            return request
+        }
+
+        /// Whether the server may receive the request twice (RFC 9110 §9.2.2).
+        var canBeRepeated: Bool { HTTPRequest.Method(method)?.isIdempotent ?? false }
+
+        /// Where a download, or the response of an upload, is written; `nil` for nowhere.
+        var destination: DownloadDestination? {
+            writtenPath.map { .file($0, existingFile: Self.existingFiles[existingFile] ?? .fail, partialFile: .always) }
+        }
+
+        /// The absolute path of the file that the transfer writes; `nil` if it writes none.
+        var writtenPath: String? { kind == .download ? path : responsePath }
+
+        /// The transfer with this description, before it begins.
+        func transfer(_ id: Int64, session: String) -> BackgroundTransfer {
+            // `try?` because the description was checked.
+            let shown = (try? URLRecord(parsing: url))?.withoutCredentials.string ?? "?"
+            return BackgroundTransfer(id: id, session: session, kind: kind, url: shown, method: method, path: path)
+        }
+    }
+
+    /// What the journal knows of a transfer, in addition to its description.
+    struct TransferStatus: Codable, Hashable, Sendable {
+        /// The file that was about to get its name.
+        struct MovingFile: Codable, Hashable, Sendable {
+            let device: UInt64
+            let inode: UInt64
+        }
+
+        var transfer: BackgroundTransfer
+        /// When it was added or resumed, in seconds since 1970.
+        var added: Double
+        /// When it ended, in seconds since 1970; 0 before.
+        var ended: Double = 0
+        var movingFile: MovingFile?
+        /// Whether bytes of a request whose method is not idempotent may have been sent.
+        var hasBegun = false
+    }
+#endif
