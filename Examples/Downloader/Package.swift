@@ -5,5 +5,11 @@ import PackageDescription
 let package = Package(
     name: "Downloader",
     dependencies: [.package(name: "portolan", path: "../..")],
-    targets: [.executableTarget(name: "Downloader", dependencies: [.product(name: "Portolan", package: "portolan")])]
+    targets: [
+        .executableTarget(
+            name: "Downloader",
+            dependencies: [
+                .product(name: "Portolan", package: "portolan"), .product(name: "PortolanBackground", package: "portolan"),
+            ])
+    ]
 )

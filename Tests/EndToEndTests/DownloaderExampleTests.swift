@@ -21,6 +21,20 @@ import Testing
         #expect(try program.contents(of: "out") == "hello world" && program.files == ["out"])
     }
 
+    #if Persistence
+        @Test func downloadGoesOnInTheBackground() throws {
+            let server = try ScriptedServer(ScriptedServer.response("200 OK", ["ETag: \"v1\""], "hello world"))
+            let outcome = try program.runScript(
+                """
+                export PATH="${portolan%/*}:$PATH"
+                trap 'kill -9 "$(cat .local/state/portolan/transfers/transferd.lock)"' EXIT
+                '\(downloader)' --background '\(server.url())' out && '\(downloader)' --wait && '\(downloader)' --wait
+                """)
+            #expect(outcome.status == 0 && outcome.text == "\(program.path)/out: finished, 11 bytes\n", "\(outcome)")
+            #expect(program.contents(of: "out") == "hello world")
+        }
+    #endif
+
     /// SIGTERM and SIGKILL leave no time to save anything.
     @Test(arguments: ["INT", "TERM", "KILL"]) func interruptedDownloadIsContinued(signal: String) throws {
         let head = "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 11\r\n\r\n"

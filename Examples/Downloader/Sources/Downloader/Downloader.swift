@@ -3,23 +3,29 @@
 // Downloads a URL into a file, with a progress bar. Control-C stops the download, and the next run continues it:
 //
 //     swift run Downloader https://example.org/image.iso image.iso
+// With `--background`, the download goes on when the program has ended. `--wait` waits for the ends of these downloads.
 
 import Dispatch
 import Foundation
 import Portolan
+import PortolanBackground
 
 @main
 struct Downloader {
     static func main() async {
         let arguments = CommandLine.arguments
-        guard arguments.count == 3 else { fail("usage: Downloader URL FILE", status: 64) }
         do {
-            try await download(arguments[1], to: arguments[2])
-        } catch let error as LoadError {
-            let hint = error.resumeData == nil ? "" : "; run the command again to continue"
-            fail("\(error.message)\(hint)", status: 1)
+            let session = try BackgroundSession(identifier: "org.portolan.Downloader")
+            switch arguments.count {
+            case 2 where arguments[1] == "--wait": try await wait(for: session)
+            case 3: try await download(arguments[1], to: arguments[2])
+            case 4 where arguments[1] == "--background":
+                try await session.download(Request(arguments[2]), to: URL(filePath: arguments[3]).path)
+            default: fail("usage: Downloader [--background] URL FILE, or Downloader --wait", status: 64)
+            }
         } catch {
-            fail("\(error)", status: 1)
+            let hint = (error as? LoadError)?.resumeData == nil ? "" : "; run the command again to continue"
+            fail("\((error as? LoadError)?.message ?? "\(error)")\(hint)", status: 1)
         }
     }
 
@@ -48,6 +54,15 @@ struct Downloader {
             // `try?` because a full disk must not hide the error. The next run then finds the partial file by itself.
             if let data = error.resumeData { try? JSONEncoder().encode(data).write(to: record) }
             throw error
+        }
+    }
+
+    static func wait(for session: BackgroundSession) async throws {
+        for _ in try await session.transfers {
+            try await session.receiveEnds { transfer in
+                print("\(transfer.path): \(transfer.state), \(transfer.bytes) bytes")
+                return false
+            }
         }
     }
 
