@@ -104,8 +104,8 @@
             return try program.runScript("/usr/bin/python3 -B test.py $portolan")
         }
 
-        /// The acceptance of the background transfers: a program adds three downloads and ends, the service is killed and
-        /// started again, and another program receives the three ends once.
+        /// The acceptance of the background transfers: a program adds three downloads and ends, the service is killed
+        /// and started again, and another program receives the three ends once.
         @Test func addedDownloadsOutliveTheProgramAndTheService() throws {
             let outcome = try runPython(
                 """
@@ -127,8 +127,8 @@
             #expect(try program.files.filter { !$0.hasSuffix(".py") } == [".local", "a", "b", "c"])
         }
 
-        /// The service is killed at random places of twenty transfers. Each file is complete, and ends once. The number of
-        /// rounds is PORTOLAN_TRANSFER_KILLS (8).
+        /// The service is killed at random places of twenty transfers. Each file is complete, and ends once. The number
+        /// of rounds is PORTOLAN_TRANSFER_KILLS (8).
         @Test func killedServiceEndsEachTransferOnce() throws {
             let rounds = ProcessInfo.processInfo.environment["PORTOLAN_TRANSFER_KILLS"].flatMap { Int($0) } ?? 8
             let outcome = try runPython(

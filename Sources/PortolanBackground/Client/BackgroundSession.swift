@@ -18,9 +18,10 @@
     ///         return true                             // wait for more
     ///     }
     ///
-    /// The transfers are made by a service, which is one process for each user: `portolan transferd`. It is started when
-    /// it is needed. Any program of the user can add transfers to a session, and ask for them. The end of each transfer
-    /// is delivered once, to the program that receives the ends of the session at that time, or to the next one.
+    /// The transfers are made by a service, which is one process for each user: `portolan transferd`. It is started
+    /// when it is needed. Any program of the user can add transfers to a session, and ask for them. The end of each
+    /// transfer is delivered once, to the program that receives the ends of the session at that time, or to the next
+    /// one.
     ///
     /// The service does not share the program's loader: it has no cookies, no cache, and no handlers but the built-in
     /// ones and the installed plugins. Requests need absolute file paths.
@@ -79,7 +80,8 @@
 
         /// Adds an upload. The file is read while it is sent, so it must stay as it is.
         ///
-        /// A request whose method is not idempotent, such as `POST`, is not sent again after bytes of it may have arrived.
+        /// A request whose method is not idempotent, such as `POST`, is not sent again after bytes of it may have
+        /// arrived.
         ///
         /// - Parameters:
         ///   - request: its URL, method, header fields and time limits count.

@@ -288,8 +288,8 @@
             case end
         }
 
-        /// Starts transfers until the service is stopped, or has had nothing to do for a while. Then cancels the running
-        /// ones, and returns when they have ended. They go on with the next service.
+        /// Starts transfers until the service is stopped, or has had nothing to do for a while. Then cancels the
+        /// running ones, and returns when they have ended. They go on with the next service.
         func run() {
             while true {
                 let (version, wait) = state.withLock { ($0.version, timeToNextStep(&$0)) }

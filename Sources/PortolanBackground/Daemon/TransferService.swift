@@ -17,11 +17,11 @@
     /// The service that makes the background transfers of one user, which is what `portolan transferd` runs. Programs
     /// use ``BackgroundSession``.
     ///
-    /// The service keeps a journal. A transfer that was added goes on after the program has ended, after the service was
-    /// killed, and after a restart of the machine. Downloads go on where they stopped, if the server supports that.
+    /// The service keeps a journal. A transfer that was added goes on after the program has ended, after the service
+    /// was killed, and after a restart of the machine. Downloads go on where they stopped, if the server supports that.
     ///
-    /// The journal contains the URLs, header fields and passwords of the transfers that have not ended, unencrypted. Only
-    /// the user can read it: the folder has the permissions 0700, the file has 0600.
+    /// The journal contains the URLs, header fields and passwords of the transfers that have not ended, unencrypted.
+    /// Only the user can read it: the folder has the permissions 0700, the file has 0600.
     public final class TransferService: Sendable {
         /// The limits of a service.
         public struct Limits: Sendable {
@@ -60,8 +60,8 @@
         ///
         /// - Parameters:
         ///   - place: where the socket and the journal are.
-        ///   - loader: loads the transfers. It should have no ``Loader/Configuration/retries``, because the service tries
-        ///     again itself.
+        ///   - loader: loads the transfers. It should have no ``Loader/Configuration/retries``, because the service
+        ///     tries again itself.
         ///   - limits: the limits.
         ///   - logger: receives problems of the journal.
         /// - Returns: `nil` if another service runs at the same place.

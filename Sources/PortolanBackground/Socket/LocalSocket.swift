@@ -18,7 +18,7 @@
 
         /// Listens at a path, where only this user can connect. A socket that another process has left is replaced.
         ///
-        /// The socket gets its name after it listens, so whoever finds it can connect.
+        /// The socket gets its name after it listens, so a program that finds it can connect.
         static func listen(at path: String) throws(LoadError) -> Descriptor {
             let listener = try make()
             let temporary = "\(path).new"
