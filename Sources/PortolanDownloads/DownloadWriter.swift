@@ -301,15 +301,22 @@ final class DownloadWriter: DelegatingDelegate {
 
     /// The error for a response that does not contain the file.
     private static func error(for response: Response) -> LoadError {
-        let code: LoadError.Code =
-            switch response.status?.code {
+        let code = LoadError.Code(ofRefusal: response.status?.code)
+        let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "a part of the file"
+        return LoadError(code, message: "\(response.url.shortDescription) was not downloaded: the response is \(status)")
+    }
+}
+
+extension LoadError.Code {
+    /// The code for a response whose status is not 2xx.
+    package init(ofRefusal status: Int?) {
+        self =
+            switch status {
             case 401, 407: .authenticationRequired
             case 403: .accessDenied
             case 404, 410: .notFound
             case 416: .rangeNotSatisfiable
             default: .badResponse
             }
-        let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "a part of the file"
-        return LoadError(code, message: "\(response.url.shortDescription) was not downloaded: the response is \(status)")
     }
 }

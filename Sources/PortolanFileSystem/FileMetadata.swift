@@ -113,7 +113,7 @@ package struct FileMetadata {
 }
 
 /// Identifies a file independently of its name, as long as it exists.
-package struct FileIdentity: Hashable, Sendable {
+package struct FileIdentity: Codable, Hashable, Sendable {
     package let device: UInt64
     package let inode: UInt64
 

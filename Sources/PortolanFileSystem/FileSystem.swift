@@ -324,7 +324,8 @@ package enum FileSystem {
     /// Whether both paths name the same file, which can be missing.
     package static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
 
-    private static func canonical(_ path: String) -> String {
+    /// The path without symbolic links, as far as it exists. Of two paths of one file, the results are equal.
+    package static func canonical(_ path: String) -> String {
         // `try?` because a path that cannot be resolved is compared unchanged.
         let path = (try? destination(of: path)) ?? path
         if let resolved = resolved(path) { return resolved }

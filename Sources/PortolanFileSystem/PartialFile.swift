@@ -33,6 +33,9 @@ package struct PartialFile: Sendable {
     /// The metadata of the file to replace; `nil` if there is none.
     private let oldMetadata: FileMetadata?
 
+    /// Whether the file replaces another one, whose permissions it gets.
+    package var replacesFile: Bool { oldMetadata != nil }
+
     /// Creates the file.
     ///
     /// - Parameters:

@@ -21,7 +21,7 @@
             folder = ".local/state/portolan/transfers"
             portolan = sys.argv[1]
 
-            def pid(): return int(open(folder + "/transferd.lock").read())
+            def pid(): return int(open(folder + "/transferd.lock").readline())
 
             def kill(signal_number=signal.SIGKILL):
                 # A file descriptor of the process says when it has ended: pidfd_open(2).
@@ -169,18 +169,19 @@
             let outcome = try runPython(
                 """
                 state.files["/secret"] = b"secret"
-                print(run("add", f"{url}/secret", "-o", "secret", "--json")[0])
+                print(run("add", f"{url}/secret", "-o", "secret", "--json", "-H", "X-Key: tokensecret")[0])
                 code, text, errors = run("wait")
                 print(code, errors.strip().replace(url, "URL"))
                 print(run("resume", "1", "-u", "u:wrong")[0], run("wait")[0])
                 print(run("resume", "1", "-u", "u:p")[0], run("wait")[0], open("secret").read())
-                print(b"u:p" not in open(folder + "/transfers.sqlite", "rb").read())
+                names = [name for name in os.listdir(folder) if name.startswith("transfers.sqlite")]
+                print([name for name in names if b"tokensecret" in open(folder + "/" + name, "rb").read()], "transfers.sqlite-wal" in names)
                 """)
             #expect(
                 outcome.lines == [
                     "0",
                     "67 portolan: transfer 1 (URL/secret): 'URL/secret' was not downloaded: the response is 401 Unauthorized",
-                    "0 67", "0 0 secret", "True",
+                    "0 67", "0 0 secret", "[] True",
                 ], "\(outcome)")
         }
 
@@ -204,6 +205,68 @@
                     "2 portolan: The value 'x' is invalid for '<number>' (see 'portolan help background show')",
                 ], "\(outcome)")
             #expect(outcome.lines.last?.hasSuffix("'failed']") == true)
+        }
+
+        /// The service lives longer than the program that starts it.
+        @Test func serviceKeepsNothingOfItsStarter() throws {
+            let outcome = try runPython(
+                """
+                lock = open("lock", "w")
+                os.set_inheritable(lock.fileno(), True)
+                start = "trap '' TERM; umask 0; exec $0 background list"
+                subprocess.run(["/bin/sh", "-c", start, portolan], pass_fds=[lock.fileno()], check=True)
+                targets = [os.readlink(f"/proc/{pid()}/fd/{number}") for number in os.listdir(f"/proc/{pid()}/fd")]
+                print([target for target in targets if target.endswith("/lock")])
+                status = dict(line.strip("\\n").split(":\\t", 1) for line in open(f"/proc/{pid()}/status") if ":\\t" in line)
+                print(status["Umask"], int(status["SigIgn"], 16) >> (signal.SIGTERM - 1) & 1)
+                state.files["/a"] = b"a"
+                subprocess.run(["/bin/sh", "-c", "umask 027; exec $0 background add $1 -o a", portolan, url + "/a"], check=True, stdout=subprocess.DEVNULL)
+                run("wait")
+                print(oct(os.stat("a").st_mode & 0o777))
+                kill(signal.SIGTERM)
+                print("ended")
+                """)
+            #expect(outcome.lines == ["[]", "0077 0", "0o640", "ended"], "\(outcome)")
+        }
+
+        @Test func endThatCannotBePrintedIsKept() throws {
+            let outcome = try runPython(
+                """
+                state.files["/a"] = b"a"
+                run("add", f"{url}/a", "-o", "a")
+                result = subprocess.run([portolan, "background", "wait"], stdout=open("/dev/full", "w"), stderr=subprocess.PIPE)
+                print(result.returncode, run("wait")[1].split()[1])
+                code, text, errors = run("add", f"{url}/a", "-o", "b", "-H", "User-Agent:")
+                print(code, errors.strip())
+                for number in (2, 3): run("add", f"{url}/missing", "-o", f"c{number}")
+                print(run("cancel", "99", "2", "--json")[:1], run("list", "--json")[1].count("{"))
+                """)
+            #expect(
+                outcome.lines == [
+                    "23 finished",
+                    "2 portolan: -H: a background transfer can't leave out 'User-Agent'; only 'portolan get' can (see 'portolan help background add')",
+                    "(37,) 2",
+                ], "\(outcome)")
+        }
+
+        /// Programs with different environments use one service.
+        @Test func serviceIsFoundWithAnotherEnvironment() throws {
+            let outcome = try runPython(
+                """
+                os.mkdir("run", 0o700)
+                print(run("list"))
+                first = pid()
+                os.environ["XDG_RUNTIME_DIR"] = os.path.abspath("run")
+                print(run("list"), first == pid())
+                os.remove(folder + "/transferd.sock")
+                code, text, errors = run("list")
+                print(code, errors.strip().replace(os.getcwd(), "."))
+                """)
+            #expect(
+                outcome.lines == [
+                    "(0, '', '')", "(0, '', '') True",
+                    "7 portolan: the transfer service runs, but its socket is gone; end its process, whose number is in './.local/state/portolan/transfers/transferd.lock'",
+                ], "\(outcome)")
         }
 
         @Test(.enabled(if: geteuid() == 0, "only root can become another user")) func otherUsersAreRefused() throws {

@@ -27,7 +27,7 @@ import Testing
             let outcome = try program.runScript(
                 """
                 export PATH="${portolan%/*}:$PATH"
-                trap 'kill -9 "$(cat .local/state/portolan/transfers/transferd.lock)"' EXIT
+                trap 'kill -9 "$(head -n 1 .local/state/portolan/transfers/transferd.lock)"' EXIT
                 '\(downloader)' --background '\(server.url())' out && '\(downloader)' --wait && '\(downloader)' --wait
                 """)
             #expect(outcome.status == 0 && outcome.text == "\(program.path)/out: finished, 11 bytes\n", "\(outcome)")

@@ -115,7 +115,7 @@
                 kind: kind, url: request.url.string, method: request.method.rawValue,
                 fields: request.fields.map { [$0.name.rawName, $0.value] }, idleTimeout: request.timeouts.idle.map { $0 / .seconds(1) },
                 totalTimeout: request.timeouts.total.map { $0 / .seconds(1) }, path: path, responsePath: responsePath,
-                existingFile: existingFile ?? "fail", isDiscretionary: options.isDiscretionary, user: options.user,
+                existingFile: existingFile ?? "fail", umask: Self.umask, isDiscretionary: options.isDiscretionary, user: options.user,
                 password: options.password)
             try task.check()
             return .add(key: UUID().uuidString, session: identifier, task: task)
@@ -183,7 +183,7 @@
             let isCancelled = Atomic(false)
             let result = await withTaskCancellationHandler {
                 await Self.onThread { () throws(LoadError) in
-                    try self.waitForEnds(receive, { _ in true }) { connection in
+                    try self.waitForEnds({ receive($0) ? .acknowledged : .last }, { _ in true }) { connection in
                         current.withLock { $0 = connection }
                         if isCancelled.load(ordering: .sequentiallyConsistent) { connection.shutDown() }
                         return !isCancelled.load(ordering: .sequentiallyConsistent)
@@ -196,22 +196,32 @@
             try result.get()
         }
 
+        /// What a program says of an end.
+        package enum Receipt: Sendable {
+            /// The service forgets the transfer, and sends the next end.
+            case acknowledged
+            /// The service forgets the transfer. The program wants no more.
+            case last
+            /// The program has lost the end, and wants no more. The next program receives it.
+            case lost
+        }
+
         /// Does what ``receiveEnds(_:)`` does, and blocks the calling thread.
         ///
         /// - Parameters:
         ///   - receive: as above.
         ///   - whenIdle: called when all ends were acknowledged, and no transfer is waiting or running, with the
         ///     transfers that need a credential. `false` ends the wait.
-        package func waitForEnds(_ receive: (BackgroundTransfer) -> Bool, _ whenIdle: ([BackgroundTransfer]) -> Bool) throws(LoadError) {
+        package func waitForEnds(_ receive: (BackgroundTransfer) -> Receipt, _ whenIdle: ([BackgroundTransfer]) -> Bool) throws(LoadError) {
             try waitForEnds(receive, whenIdle) { _ in true }
         }
 
         /// - Parameter willUse: called with each connection; `false` ends the wait.
         private func waitForEnds(
-            _ receive: (BackgroundTransfer) -> Bool, _ whenIdle: ([BackgroundTransfer]) -> Bool, willUse: (LineConnection) -> Bool
+            _ receive: (BackgroundTransfer) -> Receipt, _ whenIdle: ([BackgroundTransfer]) -> Bool, willUse: (LineConnection) -> Bool
         ) throws(LoadError) {
             // The ends that were received on a connection that was lost before they were acknowledged.
-            var received: Set<Int64> = []
+            var received: Set<EndIdentifier> = []
             while true {
                 let connection = try start.connect()
                 guard willUse(connection) else { return }
@@ -219,18 +229,33 @@
                 while let line = try connection.readLine(atMost: ServiceMessage.answerLimit) {
                     switch try ServiceMessage.decode(ServiceAnswer.self, from: line) {
                     case .attached: break
-                    case .ended(let transfer):
-                        let goesOn = received.contains(transfer.id) || receive(transfer)
-                        received.insert(transfer.id)
-                        try connection.write(ServiceRequest.acknowledge(id: transfer.id))
-                        if !goesOn { return try confirmAcknowledgement(on: connection) }
+                    case .ended(let transfer, let end):
+                        let receipt = received.contains(end) ? .acknowledged : receive(transfer)
+                        if receipt == .lost { return }
+                        received.insert(end)
+                        try connection.write(ServiceRequest.acknowledge(end))
+                        if receipt == .last { return try confirmAcknowledgement(on: connection) }
                     case .idle(let transfers): if !whenIdle(transfers) { return }
+                    // The service is about to end, and closes the connection.
+                    case .failed(LoadError.Code.cancelled.rawValue, _): break
                     case .failed(let code, let message): throw LoadError(.init(rawValue: code), message: message)
                     case .transfer, .transfers: throw Self.wrongAnswer
                     }
                 }
                 // The service was killed: the next one has the journal.
             }
+        }
+
+        /// The file mode creation mask of this process. umask(2) can only read it by changing it.
+        ///
+        /// proc_pid_status(5)
+        private static var umask: UInt32? {
+            // `try?` because the files are then private.
+            guard let file = try? FileSystem.openForReading("/proc/self/status") else { return nil }
+            defer { try? file.close() }
+            guard let bytes = try? file.contents(atMost: 64 << 10, until: nil) else { return nil }
+            let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+            return lines.first { $0.hasPrefix("Umask:") }.flatMap { UInt32($0.dropFirst(6).drop { $0 == "\t" || $0 == " " }, radix: 8) }
         }
 
         /// Waits until the service has the last acknowledgement, because the program may end now.

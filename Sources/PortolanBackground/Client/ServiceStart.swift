@@ -30,20 +30,38 @@
                 throw LoadError(.noResources, message: "'\(place.startLock)' can't be locked")
             }
             defer { lock.release() }
+            var isRunning = false
             for _ in 0..<Self.attempts {
                 if let connection = try connectOnce() { return connection }
-                try start()
+                isRunning = try start()
+            }
+            guard !isRunning else {
+                throw LoadError(
+                    .cannotConnect,
+                    message: "the transfer service runs, but its socket is gone; end its process, whose number is in '\(place.lock)'")
             }
             throw LoadError(
                 .cannotConnect, message: "the transfer service '\(command.joined(separator: " "))' ends as soon as it has started")
         }
 
         private func connectOnce() throws(LoadError) -> LineConnection? {
-            try LocalSocket.connect(to: place.socket).map { LineConnection($0) }
+            for path in place.sockets {
+                guard let socket = try LocalSocket.connect(to: path) else { continue }
+                let connection = LineConnection(socket)
+                // The requests have passwords.
+                guard LocalSocket.user(of: socket) == geteuid() else {
+                    throw LoadError(
+                        .accessDenied, message: "the socket '\(path)' belongs to another user; remove it, or set XDG_RUNTIME_DIR")
+                }
+                return connection
+            }
+            return nil
         }
 
-        /// Starts the service, and waits until it can be connected to.
-        private func start() throws(LoadError) {
+        /// Starts the service, and waits until programs can connect.
+        ///
+        /// - Returns: whether another service was running.
+        private func start() throws(LoadError) -> Bool {
             var ends: [Int32] = [-1, -1]
             guard unsafe portolan_pipe(&ends) == 0 else {
                 throw LoadError(.noResources, message: "the transfer service can't be started: \(SystemError.last)")
@@ -71,6 +89,7 @@
                 throw LoadError(
                     .cannotConnect, message: "the transfer service did not start: \(text.isEmpty ? "it printed nothing" : text)")
             }
+            return text == Self.alreadyRunning
         }
 
         /// Starts the process in a session of its own, so that the end of the terminal does not end it.
@@ -84,11 +103,14 @@
             var attributes = posix_spawnattr_t()
             unsafe posix_spawnattr_init(&attributes)
             defer { unsafe posix_spawnattr_destroy(&attributes) }
-            // POSIX_SPAWN_SETSID and POSIX_SPAWN_SETSIGMASK; Glibc declares the first only with _GNU_SOURCE.
-            unsafe posix_spawnattr_setflags(&attributes, 0x80 | 0x08)
+            // POSIX_SPAWN_SETSID, SETSIGMASK and SETSIGDEF; Glibc declares the first only with _GNU_SOURCE.
+            unsafe posix_spawnattr_setflags(&attributes, 0x80 | 0x08 | 0x04)
             var signals = sigset_t()
             unsafe sigemptyset(&signals)
             unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+            // The service must not ignore the signals that this program ignores.
+            unsafe sigfillset(&signals)
+            unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
             var arguments: [UnsafeMutablePointer<CChar>?] = unsafe []
             for word in command { unsafe arguments.append(strdup(word)) }
             unsafe arguments.append(nil)

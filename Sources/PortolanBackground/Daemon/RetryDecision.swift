@@ -18,6 +18,13 @@
         /// After these errors, no byte of the request was sent.
         private static let errorsBeforeSending: Set<LoadError.Code> = [.nameNotFound, .proxyNotFound, .cannotConnect]
 
+        private static let policy = RetryPolicy(limit: 1)
+
+        /// Whether a later attempt can succeed.
+        static func isTemporary(_ error: LoadError) -> Bool {
+            policy.retryableFailure(error) != nil || error.domain == nil && (error.code == .truncated || error.code == .noResources)
+        }
+
         /// - Parameters:
         ///   - error: why the last attempt failed.
         ///   - response: the last response, if there was one.
@@ -30,11 +37,8 @@
             _ error: LoadError, _ response: Response?, isRepeatable: Bool, failures: Int, delay: Duration, now: Double,
             random: Double = .random(in: 0...1)
         ) {
-            let policy = RetryPolicy(limit: 1)
-            let isTemporary =
-                policy.retryableFailure(error) != nil || error.domain == nil && (error.code == .truncated || error.code == .noResources)
-            let failure = response.flatMap { policy.retryableFailure($0, now: Int64(now)) }
-            guard isTemporary || failure != nil, isRepeatable || Self.errorsBeforeSending.contains(error.code) else {
+            let failure = response.flatMap { Self.policy.retryableFailure($0, now: Int64(now)) }
+            guard Self.isTemporary(error) || failure != nil, isRepeatable || Self.errorsBeforeSending.contains(error.code) else {
                 self = .fail
                 return
             }

@@ -31,12 +31,12 @@
                             attachment = (session, number)
                             try connection.write(ServiceAnswer.attached)
                             try PlatformThread.start { [connection, queue] in Self.sendEvents(of: session, number, queue, connection) }
-                        case .acknowledge(let id):
+                        case .acknowledge(let end):
                             guard let attachment else {
                                 throw LoadError(.badRequest, message: "only an attached program acknowledges the end of a transfer")
                             }
                             // Without an answer, because events come at any time.
-                            try queue.acknowledge(id, session: attachment.session)
+                            queue.acknowledge(end, session: attachment.session)
                         default: try connection.write(try answer(request))
                         }
                     } catch {
@@ -61,14 +61,14 @@
         }
 
         private static func sendEvents(of session: String, _ number: Int, _ queue: TransferQueue, _ connection: LineConnection) {
-            var sent: Set<Int64> = []
+            var sent: Set<EndIdentifier> = []
             var wasIdle = false
             while let event = queue.nextEvent(of: session, number, sent: sent, wasIdle: wasIdle) {
                 let answer: ServiceAnswer
                 switch event {
-                case .ended(let transfer):
-                    sent.insert(transfer.id)
-                    (answer, wasIdle) = (.ended(transfer), false)
+                case .ended(let transfer, let end):
+                    sent.insert(end)
+                    (answer, wasIdle) = (.ended(transfer, end), false)
                 case .idle(let transfers): (answer, wasIdle) = (.idle(needCredential: transfers), true)
                 }
                 // `try?` because an event that can't be sent ends the connection, and is sent to the next program.

@@ -30,8 +30,6 @@
             challenge.answer(.use(.password(user: user, password: task.password ?? "")))
         }
 
-        func loadTaskIsWaitingForConnectivity(_ load: LoadTask) { queue.transferIsWaitingForConnectivity(id) }
-
         /// Only for uploads whose response is not written.
         func loadTask(_ load: LoadTask, didReceive response: Response) -> Flow {
             state.withLock { $0.response = response }
@@ -41,6 +39,10 @@
         func downloadDidRefuse(_ response: Response) { state.withLock { $0.response = response } }
 
         func downloadWillMove(_ file: PartialFile) {
+            if !file.replacesFile, let mask = task.umask {
+                // `try?` because the file then stays private.
+                try? FileSystem.setMode(0o666 & ~mask, of: file.descriptor)
+            }
             guard let identity = FileIdentity(of: file.descriptor) else { return }
             queue.transferWillMove(id, identity)
         }
@@ -57,14 +59,7 @@
         /// The error for a response that says that the upload has failed; `nil` for others.
         private func statusError(_ response: Response?) -> LoadError? {
             guard task.kind == .upload, let status = response?.status, !(200..<300).contains(status.code) else { return nil }
-            let code: LoadError.Code =
-                switch status.code {
-                case 401, 407: .authenticationRequired
-                case 403: .accessDenied
-                case 404, 410: .notFound
-                default: .badResponse
-                }
-            return LoadError(code, message: "the server has answered \(status.code) \(status.reasonPhrase)")
+            return LoadError(.init(ofRefusal: status.code), message: "the server has answered \(status.code) \(status.reasonPhrase)")
         }
     }
 #endif

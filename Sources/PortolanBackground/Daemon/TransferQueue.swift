@@ -21,13 +21,17 @@
             var load: LoadTask?
             /// Whether a program has cancelled the running transfer.
             var isCancelled = false
+            /// The written file, without symbolic links; `nil` if there is none.
+            let writtenPath: String?
+
+            init(task: TransferDescription, status: TransferStatus) {
+                (self.task, self.status) = (task, status)
+                writtenPath = task.writtenPath.map(FileSystem.canonical)
+            }
+
+            var end: EndIdentifier { EndIdentifier(id: status.transfer.id, round: status.round) }
             var isEnded: Bool { status.transfer.state.isEnd }
             var isActive: Bool { status.transfer.state == .waiting || status.transfer.state == .running }
-
-            func writes(_ path: String?) -> Bool {
-                guard let path, let written = task.writtenPath else { return false }
-                return FileSystem.isSame(path, written)
-            }
 
             /// The transfer with the progress of its load.
             var current: BackgroundTransfer {
@@ -50,6 +54,10 @@
             var nextAttachment = 0
             var connections = 0
             var isStopping = false
+            /// The acknowledged transfers that are still in the journal, because it could not be written.
+            var unremoved: Set<Int64> = []
+            /// Waits for a change of the network; `nil` while no transfer lacks one.
+            var networkObserver: NetworkChanges.Observer?
             /// Since when nothing has happened, on the clock of `MonotonicTime`; `nil` while there is something to do.
             var idleSince: Duration?
             /// Changes with each change of the state.
@@ -89,9 +97,15 @@
             state.withLock { state in
                 for (id, var entry) in state.entries where entry.status.transfer.state == .running {
                     if let path = Self.place(of: entry) {
+                        // `try?` because only the number of bytes would be missing.
+                        if entry.task.kind == .download, let file = try? FileSystem.openForReading(path) {
+                            entry.status.transfer.bytes = FileSystem.size(of: file) ?? 0
+                            entry.status.transfer.expectedBytes = entry.status.transfer.bytes
+                            try? file.close()
+                        }
                         finish(&entry, at: path, nil)
                     } else if entry.status.hasBegun {
-                        endInterruptedRequest(&entry)
+                        endInterruptedRequest(&entry, "the service ended")
                     } else {
                         (entry.status.transfer.state, entry.status.movingFile) = (.waiting, nil)
                         record(entry)
@@ -123,27 +137,40 @@
             }
             try task.check()
             let description = try ServiceMessage.encode(task)
+            var entry = Entry(task: task, status: TransferStatus(transfer: task.transfer(0, session: session), added: now))
             return try changing { (state) throws(LoadError) in
-                guard !state.isStopping else { throw LoadError(.cancelled, message: "the transfer service is ending") }
+                guard !state.isStopping else { throw Self.ending }
                 guard state.entries.count < limits.transfers else {
                     throw LoadError(.noResources, message: "there are \(state.entries.count) transfers already; wait for their ends")
                 }
-                var entry = Entry(task: task, status: TransferStatus(transfer: task.transfer(0, session: session), added: now))
                 let (number, isNew) = try mapping { () throws(StoreError) in
                     try journal.add(key: key, session: session, task: description, status: Self.encode(entry.status))
                 }
                 // The answer to the first request was lost.
                 if !isNew, let entry = state.entries[number] { return entry.status.transfer }
                 entry.status.transfer.id = number
-                if let other = state.entries.values.first(where: { !$0.isEnded && $0.writes(task.writtenPath) }) {
+                do throws(LoadError) {
+                    try Self.checkFile(of: entry, state)
+                } catch {
                     try? journal.remove(number)  // because the next start of the service would find the same problem
-                    throw LoadError(
-                        .badRequest, message: "transfer \(other.status.transfer.id) already writes \(QuotedText(task.writtenPath ?? ""))")
+                    throw error
                 }
                 state.entries[number] = entry
                 return entry.status.transfer
             }
         }
+
+        /// Two transfers can't write one file.
+        private static func checkFile(of entry: Entry, _ state: State) throws(LoadError) {
+            guard let path = entry.writtenPath,
+                let other = state.entries.values.first(where: {
+                    !$0.isEnded && $0.writtenPath == path && $0.status.transfer.id != entry.status.transfer.id
+                })
+            else { return }
+            throw LoadError(.badRequest, message: "transfer \(other.status.transfer.id) already writes \(QuotedText(path))")
+        }
+
+        private static var ending: LoadError { LoadError(.cancelled, message: "the transfer service is ending") }
 
         /// - Parameter session: `nil` for all sessions.
         func list(_ session: String?) -> [BackgroundTransfer] {
@@ -159,16 +186,17 @@
             return entry.current
         }
 
-        /// Cancels a transfer, and removes its partial file. Without effect after its end.
+        /// Cancels a transfer, and removes its partial file. A transfer that has failed stays so, and loses its partial
+        /// file.
         func cancel(_ id: Int64) throws(LoadError) -> BackgroundTransfer {
             let (transfer, load) = try changing { (state) throws(LoadError) in
                 guard var entry = state.entries[id] else { throw Self.unknown(id) }
                 defer { state.entries[id] = entry }
                 if entry.status.transfer.state == .running {
                     entry.isCancelled = true
-                } else if !entry.isEnded {
-                    Self.discardPartialFile(of: entry.task)
-                    end(&entry, .cancelled, nil)
+                } else {
+                    if entry.status.transfer.state != .finished { Self.discardPartialFile(of: entry.task) }
+                    if !entry.isEnded { end(&entry, .cancelled, nil) }
                 }
                 return (entry.current, entry.load)
             }
@@ -186,6 +214,8 @@
                 if let user { (entry.task.user, entry.task.password) = (user, password ?? "") }
                 try entry.task.check()
                 if entry.status.transfer.state != .running {
+                    try Self.checkFile(of: entry, state)
+                    if entry.isEnded { entry.status.round += 1 }
                     entry.status.transfer.state = .waiting
                     (entry.status.transfer.nextAttempt, entry.status.transfer.message, entry.status.hasBegun) = (nil, nil, false)
                     (entry.status.transfer.failures, entry.status.added) = (0, now)
@@ -197,12 +227,24 @@
             }
         }
 
-        /// A program has received the end of a transfer. Removes the transfer.
-        func acknowledge(_ id: Int64, session: String) throws(LoadError) {
-            try changing { (state) throws(LoadError) in
-                guard let entry = state.entries[id], entry.isEnded, entry.status.transfer.session == session else { return }
-                try mapping { () throws(StoreError) in try journal.remove(id) }
-                state.entries[id] = nil
+        /// A program has received the end of a transfer. Removes the transfer, unless it was resumed since.
+        func acknowledge(_ end: EndIdentifier, session: String) {
+            state.withLockBroadcasting { state in
+                guard let entry = state.entries[end.id], entry.isEnded, entry.end == end, entry.status.transfer.session == session else {
+                    return
+                }
+                state.entries[end.id] = nil
+                state.unremoved.insert(end.id)
+                state.change()
+                for id in state.unremoved {
+                    do throws(StoreError) {
+                        try journal.remove(id)
+                        state.unremoved.remove(id)
+                    } catch {
+                        logger.error("\(error.message)")
+                        return
+                    }
+                }
             }
         }
 
@@ -210,7 +252,7 @@
 
         /// What an attached program learns.
         enum Event {
-            case ended(BackgroundTransfer)
+            case ended(BackgroundTransfer, EndIdentifier)
             case idle(needCredential: [BackgroundTransfer])
         }
 
@@ -245,30 +287,31 @@
         /// Waits for the next event.
         ///
         /// - Parameters:
-        ///   - sent: the transfers whose ends this program has received, and not acknowledged.
+        ///   - sent: the ends that this program has received.
         ///   - wasIdle: whether the last event was ``Event/idle(needCredential:)``.
         /// - Returns: `nil` if the program is detached, or the service ends.
-        func nextEvent(of session: String, _ number: Int, sent: Set<Int64>, wasIdle: Bool) -> Event? {
+        func nextEvent(of session: String, _ number: Int, sent: Set<EndIdentifier>, wasIdle: Bool) -> Event? {
             state.wait { state -> Event?? in
                 guard state.attached[session] == number, !state.isStopping else { return .some(nil) }
                 let transfers = state.entries.values.filter { $0.status.transfer.session == session }
-                if let end = transfers.filter({ $0.isEnded && !sent.contains($0.status.transfer.id) }).min(by: {
+                if let end = transfers.filter({ $0.isEnded && !sent.contains($0.end) }).min(by: {
                     $0.status.ended < $1.status.ended
                 }) {
-                    return .ended(end.status.transfer)
+                    return .ended(end.status.transfer, end.end)
                 }
                 guard !wasIdle, !transfers.contains(where: { $0.isActive || $0.isEnded }) else { return nil }
                 return .idle(needCredential: transfers.map(\.status.transfer).sorted { $0.id < $1.id })
             }
         }
 
-        /// - Returns: `false` if there are too many connections, or the service ends.
-        func beginConnection() -> Bool {
-            state.withLockBroadcasting { state in
-                guard !state.isStopping, state.connections < limits.connections else { return false }
+        /// - Throws: ``LoadError/Code/cancelled`` if the service ends; ``LoadError/Code/noResources``.
+        func beginConnection() throws(LoadError) {
+            try changing { (state) throws(LoadError) in
+                guard !state.isStopping else { throw Self.ending }
+                guard state.connections < limits.connections else {
+                    throw LoadError(.noResources, message: "\(limits.connections) programs are connected already; try again later")
+                }
                 state.connections += 1
-                state.change()
-                return true
             }
         }
 
@@ -369,6 +412,7 @@
             entry.status.transfer.state = .running
             entry.status.transfer.nextAttempt = nil
             entry.status.transfer.message = nil
+            entry.status.lacksNetwork = false
             entry.status.hasBegun = !entry.task.canBeRepeated
             record(entry)
         }
@@ -415,14 +459,10 @@
         func transferWillMove(_ id: Int64, _ file: FileIdentity) {
             state.withLock { state in
                 guard var entry = state.entries[id] else { return }
-                entry.status.movingFile = .init(device: file.device, inode: file.inode)
+                entry.status.movingFile = file
                 record(entry)
                 state.entries[id] = entry
             }
-        }
-
-        func transferIsWaitingForConnectivity(_ id: Int64) {
-            state.withLock { $0.entries[id]?.status.transfer.message = "waits for a network" }
         }
 
         /// - Parameters:
@@ -437,6 +477,7 @@
                 if let code = response?.status?.code { entry.status.transfer.status = code }
                 if let error {
                     end(&entry, error, response, isStopping: state.isStopping)
+                    if entry.status.lacksNetwork, state.networkObserver == nil { state.networkObserver = observeNetwork() }
                 } else {
                     finish(&entry, at: file?.path, file)
                 }
@@ -452,8 +493,15 @@
                 return end(&entry, .cancelled, nil)
             }
             if isStopping, error.code == .cancelled {
-                guard entry.task.canBeRepeated else { return endInterruptedRequest(&entry) }
+                guard entry.task.canBeRepeated else { return endInterruptedRequest(&entry, "the service ended") }
                 entry.status.transfer.state = .waiting
+                return record(entry)
+            }
+            if error.isForLackOfNetwork, now - entry.status.added < limits.retryTime / .seconds(1) {
+                entry.status.transfer.state = .waiting
+                (entry.status.lacksNetwork, entry.status.hasBegun) = (true, false)
+                entry.status.transfer.nextAttempt = now + Self.networkInterval
+                entry.status.transfer.message = "waits for a network: \(error.description)"
                 return record(entry)
             }
             entry.status.transfer.errorCode = error.domain == nil ? error.code.rawValue : nil
@@ -467,6 +515,9 @@
                 error, response, isRepeatable: entry.task.canBeRepeated, failures: entry.status.transfer.failures, delay: limits.retryDelay,
                 now: now)
             guard case .retry(let time) = decision, time - entry.status.added < limits.retryTime / .seconds(1) else {
+                if !entry.task.canBeRepeated, response == nil, RetryDecision.isTemporary(error) {
+                    return endInterruptedRequest(&entry, "the connection was lost")
+                }
                 return end(&entry, .failed, error.description)
             }
             entry.status.transfer.state = .waiting
@@ -477,17 +528,19 @@
         }
 
         /// RFC 9110 §9.2.2
-        private func endInterruptedRequest(_ entry: inout Entry) {
+        private func endInterruptedRequest(_ entry: inout Entry, _ cause: String) {
             entry.status.transfer.errorCode = LoadError.Code.connectionLost.rawValue
             end(
                 &entry, .failed,
-                "the service ended while it sent the request, and \(entry.task.method) must not be sent twice; it is unknown whether the server has processed it"
+                "\(cause) while the request was sent, and \(entry.task.method) must not be sent twice; it is unknown whether the server has processed it"
             )
         }
 
         private func finish(_ entry: inout Entry, at path: String?, _ file: DownloadedFile?) {
             if let path, entry.task.kind == .download { entry.status.transfer.path = path }
-            if let file { (entry.status.transfer.bytes, entry.status.transfer.expectedBytes) = (file.size, file.size) }
+            if let file, entry.task.kind == .download {
+                (entry.status.transfer.bytes, entry.status.transfer.expectedBytes) = (file.size, file.size)
+            }
             entry.status.transfer.errorCode = nil
             let notes = (file?.warnings ?? []) + (file?.restartReason.map { ["loaded from the start, because \($0)"] } ?? [])
             end(&entry, .finished, notes.isEmpty ? nil : notes.joined(separator: "; "))
@@ -512,6 +565,25 @@
                 data.url.withoutFragment == request.url.withoutCredentials.withoutFragment
             else { return nil }
             return data
+        }
+
+        // MARK: The network
+
+        /// The seconds after which a transfer without a network is tried again, also if the system reports no change.
+        private static let networkInterval = 30.0
+
+        private func observeNetwork() -> NetworkChanges.Observer {
+            loader.configuration.networkChanges.observeNext { [weak self] in self?.networkDidChange() }
+        }
+
+        private func networkDidChange() {
+            state.withLockBroadcasting { state in
+                state.networkObserver = nil
+                for (id, entry) in state.entries where entry.status.lacksNetwork && entry.status.transfer.state == .waiting {
+                    state.entries[id]?.status.transfer.nextAttempt = nil
+                }
+                state.change()
+            }
         }
 
         // MARK: The journal

@@ -74,7 +74,6 @@
             (self.place, self.limits, self.logger) = (place, limits, logger)
             try place.prepare()
             guard let lock = try FileLock(place.lock, waits: false) else { return nil }
-            lock.write("\(getpid())\n")
             self.lock = lock
             do throws(StoreError) {
                 journal = try TransferJournal(folder: place.stateFolder)
@@ -86,6 +85,7 @@
             }
             do throws(LoadError) {
                 listener = try LocalSocket.listen(at: place.socket)
+                lock.write("\(getpid())\n\(place.socket)\n")
             } catch {
                 journal.close()
                 lock.release()
@@ -118,10 +118,10 @@
             while let socket = LocalSocket.accept(listener) {
                 let connection = LineConnection(socket)
                 guard LocalSocket.user(of: socket) == geteuid() else { continue }
-                guard queue.beginConnection() else {
-                    refuse(
-                        connection,
-                        LoadError(.noResources, message: "\(limits.connections) programs are connected already; try again later"))
+                do throws(LoadError) {
+                    try queue.beginConnection()
+                } catch {
+                    refuse(connection, error)
                     continue
                 }
                 do throws(LoadError) {

@@ -13,9 +13,16 @@
         case show(id: Int64)
         case cancel(id: Int64)
         case resume(id: Int64, user: String?, password: String?)
-        /// From now on the service sends the ends of the session's transfers, and receives ``acknowledge(id:)``.
+        /// From now on the service sends the ends of the session's transfers, and receives ``acknowledge(_:)``.
         case attach(session: String)
-        case acknowledge(id: Int64)
+        /// The program has received an end.
+        case acknowledge(EndIdentifier)
+    }
+
+    /// Identifies the end of a transfer. A transfer that is resumed has another one.
+    struct EndIdentifier: Codable, Hashable, Sendable {
+        let id: Int64
+        let round: Int
     }
 
     /// What the service answers, as one line of JSON.
@@ -25,7 +32,7 @@
         /// The session is attached.
         case attached
         /// A transfer has ended. Sent again to the next program, if this one does not acknowledge it.
-        case ended(BackgroundTransfer)
+        case ended(BackgroundTransfer, EndIdentifier)
         /// All ends were acknowledged, and no transfer is waiting or running.
         ///
         /// - Parameter needCredential: the transfers that wait for a person.

@@ -5,6 +5,7 @@
     import HTTPTypes
     import PortolanCore
     import PortolanDownloads
+    import PortolanFileSystem
     import PortolanURL
 
     /// What to transfer: the part of a request that can be stored, and the files.
@@ -24,6 +25,8 @@
         var responsePath: String?
         /// `replace`, `fail` or `keepBoth`
         var existingFile: String
+        /// The file mode creation mask of the program that has added the transfer (umask(2)); the service has another.
+        var umask: UInt32?
         /// Whether the transfer may wait until the machine is on mains power.
         var isDiscretionary: Bool
         /// Answers challenges for a password.
@@ -49,6 +52,7 @@
             guard Self.existingFiles[existingFile] != nil else {
                 throw refuse("\(QuotedText(existingFile)) does not say what to do with an existing file")
             }
+            guard umask ?? 0 <= 0o777 else { throw refuse("\(umask ?? 0) is no file mode creation mask") }
             guard [idleTimeout, totalTimeout].allSatisfy({ $0.map { $0 > 0 && $0 < 1e9 } ?? true }) else {
                 throw refuse("a time limit is not positive")
             }
@@ -98,18 +102,17 @@
 
     /// What the journal knows of a transfer, in addition to its description.
     struct TransferStatus: Codable, Hashable, Sendable {
-        /// The file that was about to get its name.
-        struct MovingFile: Codable, Hashable, Sendable {
-            let device: UInt64
-            let inode: UInt64
-        }
-
         var transfer: BackgroundTransfer
         /// When it was added or resumed, in seconds since 1970.
         var added: Double
         /// When it ended, in seconds since 1970; 0 before.
         var ended: Double = 0
-        var movingFile: MovingFile?
+        /// How often it was resumed. Each time, it has another end.
+        var round = 0
+        /// Whether it waits because the system has no network.
+        var lacksNetwork = false
+        /// The file that was about to get its name.
+        var movingFile: FileIdentity?
         /// Whether bytes of a request whose method is not idempotent may have been sent.
         var hasBegun = false
     }

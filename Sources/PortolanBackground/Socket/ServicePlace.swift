@@ -21,10 +21,19 @@
         public let stateFolder: String
 
         var socket: String { "\(runtimeFolder)/transferd.sock" }
-        /// Locked while a service runs. Contains the number of its process.
-        var lock: String { "\(runtimeFolder)/transferd.lock" }
+        // The locks are beside the journal, because programs can have different folders for the socket.
+
+        /// Locked while a service runs. Contains the number of its process, and the path of its socket.
+        var lock: String { "\(stateFolder)/transferd.lock" }
         /// Locked while a program starts the service.
-        var startLock: String { "\(runtimeFolder)/start.lock" }
+        var startLock: String { "\(stateFolder)/start.lock" }
+
+        /// The sockets where a service can listen: that of the running service can be in another folder.
+        var sockets: [String] {
+            let lines = FileSystem.ownContents(of: lock, atMost: 4096).map { $0.bytes.split(separator: 0x0A) } ?? []
+            let other = lines.count == 2 ? String(validating: lines[1], as: UTF8.self) : nil
+            return [socket] + (other.map { $0 == socket ? [] : [$0] } ?? [])
+        }
 
         public init(runtimeFolder: String, stateFolder: String) {
             (self.runtimeFolder, self.stateFolder) = (runtimeFolder, stateFolder)
@@ -45,22 +54,28 @@
             return Self(runtimeFolder: folder ?? "\(state)/transfers", stateFolder: "\(state)/transfers")
         }
 
-        /// Creates the folder of the socket, and checks that no other user can change it.
+        /// Creates the folders, and checks that no other user can change them.
         func prepare() throws(LoadError) {
-            var path = ""
-            for part in runtimeFolder.split(separator: "/") {
+            try Self.prepare(stateFolder)
+            try Self.prepare(runtimeFolder)
+        }
+
+        private static func prepare(_ folder: String) throws(LoadError) {
+            var (path, problem) = ("", SystemError?.none)
+            for part in folder.split(separator: "/") {
                 path += "/\(part)"
                 // A folder that exists is no error. The check below reports what is wrong.
-                _ = unsafe mkdir(path, 0o700)
+                problem = unsafe mkdir(path, 0o700) == 0 ? nil : .last
             }
             var status = stat()
-            guard unsafe lstat(runtimeFolder, &status) == 0 else {
-                throw LoadError(.ioFailed, message: "the folder '\(runtimeFolder)' can't be made: \(SystemError.last)")
+            guard unsafe lstat(folder, &status) == 0 else {
+                throw LoadError(.ioFailed, message: "the folder '\(folder)' can't be made: \(problem ?? .last)")
             }
             guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
                 throw LoadError(
                     .accessDenied,
-                    message: "'\(runtimeFolder)' is not a folder that only you can change; remove it, or set XDG_RUNTIME_DIR to another one"
+                    message:
+                        "'\(folder)' is not a folder that only you can change; remove it, or set another XDG_RUNTIME_DIR or XDG_STATE_HOME"
                 )
             }
         }
@@ -78,6 +93,8 @@
             } catch {
                 throw LoadError(.ioFailed, message: "'\(path)' can't be opened: \(error)")
             }
+            // `try?` because the folder keeps others out.
+            try? FileSystem.setMode(0o600, of: file)
             while flock(file.number, waits ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
                 if errno == EINTR { continue }
                 try? file.close()  // because nothing was written

@@ -101,6 +101,9 @@
             for header in headers where FieldArgument(header) == nil {
                 throw ValidationError(FieldArgument.problem(with: header))
             }
+            for case .omission(let name)? in headers.map(FieldArgument.init) {
+                throw ValidationError("-H: a background transfer can't leave out '\(name)'; only 'portolan get' can")
+            }
         }
 
         func run() throws {
@@ -181,7 +184,16 @@
         @OptionGroup var background: BackgroundOptions
 
         func run() throws {
-            for number in numbers { _ = try background.run { (session) throws(LoadError) in try session.waitForCancel(number) } }
+            var failure: Failure?
+            for number in numbers {
+                do throws(Failure) {
+                    let transfer = try background.run { (session) throws(LoadError) in try session.waitForCancel(number) }
+                    if background.isJSON { try background.write([transfer]) }
+                } catch {
+                    failure = failure ?? error
+                }
+            }
+            if let failure { throw failure }
         }
     }
 
@@ -230,10 +242,10 @@
                         } catch {
                             // An end that was not printed is not acknowledged.
                             failure = error
-                            return false
+                            return .lost
                         }
                         if transfer.state == .failed, failure == nil { failure = Failure(of: transfer) }
-                        return true
+                        return .acknowledged
                     },
                     { needCredential in
                         if let transfer = needCredential.first, failure == nil { failure = Failure(of: transfer) }
@@ -268,6 +280,8 @@
                 ("state", state.rawValue), ("bytes", size), ("failures", "\(failures)"),
             ]
             if let status { lines.append(("status", "\(status)")) }
+            if let errorCode { lines.append(("error", LoadError(.init(rawValue: errorCode), message: "").name)) }
+            if let nextAttempt { lines.append(("next attempt", "in \(max(0, Int64(nextAttempt) - SystemTime.secondsSince1970)) s")) }
             if let message { lines.append(("message", message)) }
             return lines
         }

@@ -51,12 +51,28 @@
             }
         }
 
+        /// Gives up what the process has from the program that has started it, which may end long before the service.
+        private static func separateFromStarter() {
+            // `try?` because a descriptor that stays open only keeps its file in use.
+            for number in ((try? FileSystem.names(in: "/proc/self/fd")) ?? []).compactMap({ Int32($0) }) where number > 2 {
+                let descriptor = Descriptor(number: number)
+                if descriptor.isInherited { try? descriptor.close() }
+            }
+            // Each transfer has the mask of the program that has added it.
+            _ = umask(0o077)
+            var limit = rlimit()
+            if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+                limit.rlim_cur = min(limit.rlim_max, 65_536)
+                _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            }
+        }
+
         private func serve() throws {
             SignalHandler.ignoreClosedPipes()
+            Self.separateFromStarter()
             // The service must not keep a file system in use, and relative paths have no meaning in it.
             _ = unsafe chdir("/")
-            var setup = try loader.setUp(replay: replay, showsLog: true)
-            setup.configuration.waitsForConnectivity = true
+            let setup = try loader.setUp(replay: replay, showsLog: true)
             var limits = TransferService.Limits()
             limits.parallelTransfers = parallelTransfers
             if let idleLimit { limits.idle = idleLimit.duration }

@@ -123,6 +123,8 @@
 
         package func remove(_ number: Int64) throws(StoreError) {
             _ = try write { statements in try statements.execute("DELETE FROM transfer WHERE number = ?", [.integer(number)]) }
+            // The log has the passwords of the transfer. `try?` because it is also emptied at the end.
+            database.withLock { try? $0.set(pragma: "wal_checkpoint(TRUNCATE)") }
         }
 
         package func close() {

@@ -16,6 +16,9 @@
         let folder: TemporaryFolder
         let origin: FileOrigin
         let place: ServicePlace
+        let networkChanges = NetworkChanges()
+        /// With what loads fail before they reach the server; `nil` if they do not.
+        let failure = Mutex<LoadError?>(nil)
 
         init(_ bytes: [UInt8] = Array(repeating: 7, count: 5000)) throws {
             folder = try TemporaryFolder()
@@ -48,7 +51,19 @@
             var limits = TransferService.Limits()
             (limits.idle, limits.retryDelay) = (nil, .zero)
             change(&limits)
-            return try Running(try #require(try TransferService(at: place, loader: origin.loader, limits: limits)))
+            return try Running(try #require(try TransferService(at: place, loader: loader, limits: limits)))
+        }
+
+        private var loader: Loader {
+            var configuration = origin.loader.configuration
+            configuration.networkChanges = networkChanges
+            configuration.handlers.insert(
+                Interceptor(
+                    identifier: "test.network", schemes: .only(["http"]),
+                    request: { [weak self] _ in
+                        if let error = self?.failure.withLock({ $0 }) { throw error }
+                    }), at: 0)
+            return Loader(configuration: configuration, registry: ProtocolRegistry())
         }
 
         /// A session that does not start the service.

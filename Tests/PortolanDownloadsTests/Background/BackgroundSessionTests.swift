@@ -5,6 +5,7 @@
     import HTTPTypes
     import PortolanCore
     import PortolanTestSupport
+    import Synchronization
     import TestThreads
     import Testing
 
@@ -174,6 +175,98 @@
             let next = try fixture.start()
             #expect(try await fixture.session().transfers.map(\.id) == [first.id])
             try await next.stop()
+        }
+
+        /// A program resumes the transfer while it receives its end.
+        @Test func resumedTransferHasAnotherEnd() async throws {
+            let service = try fixture.start()
+            fixture.origin.change { $0.status = .notFound }
+            let added = try await fixture.add()
+            let (session, origin) = (try fixture.session(), fixture.origin)
+            let states = ConditionLock<[BackgroundTransfer.State]>([])
+            try await fixture.session().receiveEnds { transfer in
+                states.withLock { $0.append(transfer.state) }
+                guard transfer.state == .failed else { return false }
+                origin.change { $0.status = .ok }
+                #expect(throws: Never.self) { try session.waitForResume(added.id, user: nil, password: nil) }
+                return true
+            }
+            #expect(states.withLock { $0 } == [.failed, .finished])
+            #expect(try await fixture.session().transfers.isEmpty)
+            try await service.stop()
+        }
+
+        @Test func resumedTransferDoesNotWriteTheFileOfAnother() async throws {
+            let service = try fixture.start()
+            fixture.origin.change { $0.status = .notFound }
+            let first = try await fixture.add()
+            _ = try await fixture.wait(for: .failed, of: first.id)
+            fixture.origin.change { $0.status = .unauthorized }
+            let second = try await fixture.add()
+            let error = await #expect(throws: LoadError.self) { _ = try await fixture.session().resume(first.id) }
+            #expect(error?.message.contains("transfer \(second.id) already writes") == true)
+            try await service.stop()
+        }
+
+        @Test func endThatAProgramHasLostIsDeliveredAgain() async throws {
+            let service = try fixture.start()
+            let added = try await fixture.add()
+            let session = try fixture.session()
+            for receipt in [BackgroundSession.Receipt.lost, .last] {
+                let ids = try await inOwnThread {
+                    let received = ConditionLock<[Int64]>([])
+                    try session.waitForEnds(
+                        { transfer in
+                            received.withLock { $0.append(transfer.id) }; return receipt
+                        }, { _ in false })
+                    return received.withLock { $0 }
+                }
+                #expect(ids == [added.id])
+            }
+            #expect(try await fixture.session().transfers.isEmpty)
+            try await service.stop()
+        }
+
+        /// Transfers that wait for a network leave the places to others.
+        @Test func transfersWithoutANetworkDoNotKeepOthersWaiting() async throws {
+            var offline = LoadError(.cannotConnect, message: "no route")
+            offline.isForLackOfNetwork = true
+            fixture.failure.withLock { [offline] in $0 = offline }
+            let service = try fixture.start { $0.parallelTransfers = 1 }
+            let first = try await fixture.add("a")
+            while try await fixture.session().transfer(first.id).message?.hasPrefix("waits for a network") != true { await Task.yield() }
+            fixture.failure.withLock { $0 = nil }
+            _ = try await fixture.add("b", to: "other")
+            #expect(try await fixture.ends(1, of: "other").map(\.state) == [.finished])
+            let waiting = try await fixture.session().transfer(first.id)
+            #expect(waiting.state == .waiting && waiting.failures == 0)
+            fixture.networkChanges.report()
+            #expect(try await fixture.ends(1).map(\.state) == [.finished])
+            try await service.stop()
+        }
+
+        /// RFC 9110 §9.2.2
+        @Test func interruptedPostSaysThatItIsNotSentTwice() async throws {
+            let service = try fixture.start()
+            fixture.failure.withLock { $0 = LoadError(.connectionLost, message: "reset") }
+            try fixture.folder.write([1, 2, 3], to: "upload")
+            var request = try Request(FileOrigin.url)
+            request.method = .post
+            _ = try await fixture.session().upload(request, from: fixture.folder.path(of: "upload"))
+            let end = try #require(try await fixture.ends(1).first)
+            #expect(end.state == .failed && end.message?.contains("POST must not be sent twice") == true, "\(end)")
+            try await service.stop()
+        }
+
+        /// Programs can have different folders for the socket.
+        @Test func serviceIsFoundFromAnotherRuntimeFolder() async throws {
+            let service = try fixture.start()
+            let added = try await fixture.add()
+            let place = ServicePlace(runtimeFolder: fixture.folder.path(of: "run2"), stateFolder: fixture.place.stateFolder)
+            #expect(try TransferService(at: place, loader: fixture.origin.loader) == nil)
+            let session = try BackgroundSession(identifier: "s", place: place, command: ["/nonexistent/transferd"])
+            #expect(try await session.transfer(added.id).id == added.id)
+            try await service.stop()
         }
 
         @Test func secondServiceAtOnePlaceIsRefused() async throws {

@@ -39,7 +39,9 @@
             try await service.stop()
         }
 
-        @Test(arguments: [#"{"acknowledge":{"id":1}}"#, #"{"show":{"id":1}}"#, #"{"cancel":{"id":-1}}"#, #"{"resume":{"id":0}}"#])
+        @Test(arguments: [
+            #"{"acknowledge":{"_0":{"id":1,"round":0}}}"#, #"{"show":{"id":1}}"#, #"{"cancel":{"id":-1}}"#, #"{"resume":{"id":0}}"#,
+        ])
         func requestThatCannotBeServedIsAnsweredWithAnError(line: String) async throws {
             let service = try fixture.start()
             let answers = try await fixture.exchange([line + "\n", #"{"list":{}}"# + "\n"], answers: 2)
@@ -54,7 +56,8 @@
             let waiting = try await fixture.add()
             let other = try await fixture.add("b", to: "other")
             let lines = [
-                #"{"attach":{"session":"s"}}"#, #"{"acknowledge":{"id":\#(waiting.id)}}"#, #"{"acknowledge":{"id":\#(other.id)}}"#,
+                #"{"attach":{"session":"s"}}"#, #"{"acknowledge":{"_0":{"id":\#(waiting.id),"round":0}}}"#,
+                #"{"acknowledge":{"_0":{"id":\#(other.id),"round":0}}}"#,
                 #"{"list":{}}"#,
             ]
             var answers = try await fixture.exchange(lines.map { $0 + "\n" }, answers: 2)
@@ -115,16 +118,17 @@
             let name = existingFile == "keepBoth" ? "a.1" : "a"
             try fixture.folder.write([2], to: name)
             let identity = try #require(FileIdentity(at: fixture.folder.path(of: name)))
-            let id = try journal(download(to: "a", existingFile)) { $0.movingFile = .init(device: identity.device, inode: identity.inode) }
+            let id = try journal(download(to: "a", existingFile)) { $0.movingFile = identity }
             let service = try fixture.start()
             let end = try #require(try await fixture.ends(1).first)
             #expect(end.id == id && end.state == .finished && end.path == fixture.folder.path(of: name) && fixture.origin.requests.isEmpty)
+            #expect(end.bytes == 1)
             try await service.stop()
         }
 
         /// The service was killed before the rename.
         @Test func fileWithoutItsNameIsLoaded() async throws {
-            let id = try journal(download(to: "a")) { $0.movingFile = .init(device: 1, inode: 1) }
+            let id = try journal(download(to: "a")) { $0.movingFile = FileIdentity(at: fixture.place.stateFolder) }
             let service = try fixture.start()
             let end = try #require(try await fixture.ends(1).first)
             #expect(end.id == id && end.state == .finished && fixture.origin.requests.count == 1)
@@ -183,7 +187,7 @@
             var status = stat()
             for (path, mode) in [
                 (fixture.place.runtimeFolder, mode_t(0o700)), (fixture.place.socket, 0o600), (fixture.place.stateFolder, 0o700),
-                ("\(fixture.place.stateFolder)/transfers.sqlite", 0o600),
+                ("\(fixture.place.stateFolder)/transfers.sqlite", 0o600), (fixture.place.lock, 0o600),
             ] {
                 #expect(unsafe stat(path, &status) == 0 && status.st_mode & 0o777 == mode, "\(path)")
             }
