@@ -265,8 +265,20 @@
             #expect(
                 outcome.lines == [
                     "(0, '', '')", "(0, '', '') True",
-                    "7 portolan: the transfer service runs, but its socket is gone; end its process, whose number is in './.local/state/portolan/transfers/transferd.lock'",
+                    "7 portolan: the transfer service runs, but its sockets are gone; end its process, whose number is in './.local/state/portolan/transfers/transferd.lock'",
                 ], "\(outcome)")
+        }
+
+        @Test func serviceReportsADamagedJournalInItsLog() throws {
+            let outcome = try runPython(
+                """
+                os.makedirs(folder, mode=0o700)
+                open(folder + "/transfers.sqlite", "wb").write(b"no database" * 1000)
+                print(run("list"))
+                log = folder + "/transferd.log"
+                print(open(log).read().count("transfers.sqlite.corrupt-1'"), oct(os.stat(log).st_mode & 0o777))
+                """)
+            #expect(outcome.lines == ["(0, '', '')", "1 0o600"], "\(outcome)")
         }
 
         @Test(.enabled(if: geteuid() == 0, "only root can become another user")) func otherUsersAreRefused() throws {

@@ -46,6 +46,8 @@
             }
         }
 
+        init(identifier: String, _ start: ServiceStart) { (self.identifier, self.start) = (identifier, start) }
+
         /// How a transfer is made.
         public struct Options: Hashable, Sendable {
             /// What to do if the file exists when the download is complete.
@@ -272,9 +274,9 @@
         private func ask(_ request: ServiceRequest) throws(LoadError) -> ServiceAnswer {
             for _ in 0..<Self.attempts {
                 let connection = try start.connect()
-                guard try connection.write(request), let line = try connection.readLine(atMost: ServiceMessage.answerLimit) else {
-                    continue
-                }
+                guard try connection.write(request),
+                    let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: start.longestAnswer)
+                else { continue }
                 let answer = try ServiceMessage.decode(ServiceAnswer.self, from: line)
                 if case .failed(let code, let message) = answer {
                     // The service is about to end.

@@ -16,6 +16,8 @@
         let place: ServicePlace
         /// The command line of the service.
         let command: [String]
+        /// How long a program waits for the answer to a request.
+        var longestAnswer = Duration.seconds(60)
 
         /// The first lines that the service can print.
         static let (ready, alreadyRunning) = ("ready", "running")
@@ -38,7 +40,7 @@
             guard !isRunning else {
                 throw LoadError(
                     .cannotConnect,
-                    message: "the transfer service runs, but its socket is gone; end its process, whose number is in '\(place.lock)'")
+                    message: "the transfer service runs, but its sockets are gone; end its process, whose number is in '\(place.lock)'")
             }
             throw LoadError(
                 .cannotConnect, message: "the transfer service '\(command.joined(separator: " "))' ends as soon as it has started")
@@ -99,7 +101,8 @@
             defer { unsafe posix_spawn_file_actions_destroy(&actions) }
             unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, output.number, STDOUT_FILENO)
-            unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+            place.limitLog()
+            unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, place.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
             var attributes = posix_spawnattr_t()
             unsafe posix_spawnattr_init(&attributes)
             defer { unsafe posix_spawnattr_destroy(&attributes) }

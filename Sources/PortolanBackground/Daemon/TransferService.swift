@@ -52,7 +52,7 @@
         private let limits: Limits
         private let logger: Logger
         private let lock: FileLock
-        private let listener: Descriptor
+        private let listeners: [Descriptor]
         private let journal: TransferJournal
         private let queue: TransferQueue
 
@@ -83,14 +83,17 @@
                 lock.release()
                 throw LoadError(.ioFailed, message: error.message)
             }
+            var listeners: [Descriptor] = []
             do throws(LoadError) {
-                listener = try LocalSocket.listen(at: place.socket)
-                lock.write("\(getpid())\n\(place.socket)\n")
+                for path in place.sockets { listeners.append(try LocalSocket.listen(at: path)) }
             } catch {
+                for listener in listeners { try? listener.close() }  // because the first error is reported
                 journal.close()
                 lock.release()
                 throw error
             }
+            self.listeners = listeners
+            lock.write("\(getpid())\n")
         }
 
         /// Serves programs and makes transfers, until ``stop()`` is called, or ``Limits/idle`` is over. Blocks. Call it
@@ -99,22 +102,21 @@
         /// - Throws: ``LoadError/Code/noResources`` if no thread can be started.
         public func run() throws(LoadError) {
             defer {
-                // First the name, so that nobody finds a socket that nobody serves.
-                FileSystem.remove(place.socket)
-                // The thread that accepts connections closes the listener.
-                LocalSocket.shutDown(listener)
+                // First the names, so that nobody finds a socket that nobody serves.
+                for path in place.sockets { FileSystem.remove(path) }
+                // The threads that accept connections close the listeners.
+                for listener in listeners { LocalSocket.shutDown(listener) }
                 journal.close()
                 lock.release()
             }
-            let (listener, queue, limits) = (listener, queue, limits)
-            try PlatformThread.start { Self.acceptConnections(listener, queue, limits) }
+            for listener in listeners { try PlatformThread.start { [queue] in Self.acceptConnections(listener, queue) } }
             queue.run()
         }
 
         /// Ends the service. Its transfers go on with the next service. Any thread.
         public func stop() { queue.stop() }
 
-        private static func acceptConnections(_ listener: Descriptor, _ queue: TransferQueue, _ limits: Limits) {
+        private static func acceptConnections(_ listener: Descriptor, _ queue: TransferQueue) {
             while let socket = LocalSocket.accept(listener) {
                 let connection = LineConnection(socket)
                 guard LocalSocket.user(of: socket) == geteuid() else { continue }

@@ -154,9 +154,13 @@
         // Nothing was promised to the peer that an error of close(2) could break.
         deinit { try? socket.close() }
 
+        /// - Parameters:
+        ///   - limit: in bytes.
+        ///   - time: how long to wait; `nil` for without limit.
         /// - Returns: `nil` at the end, after an error, and after ``shutDown()``.
-        /// - Throws: ``LoadError/Code/limitExceeded`` for a line above `limit`.
-        func readLine(atMost limit: Int = ServiceMessage.requestLimit) throws(LoadError) -> [UInt8]? {
+        /// - Throws: ``LoadError/Code/limitExceeded`` for a line above `limit`; ``LoadError/Code/timedOut``.
+        func readLine(atMost limit: Int = ServiceMessage.requestLimit, within time: Duration? = nil) throws(LoadError) -> [UInt8]? {
+            let deadline = time.map { MonotonicTime.now + $0 }
             let result: Result<[UInt8]?, LoadError> = reader.withLock { reader in
                 var searched = 0
                 while true {
@@ -169,6 +173,10 @@
                     guard searched <= limit else {
                         return .failure(
                             LoadError(.limitExceeded, message: "a message has more than \(limit) bytes"))
+                    }
+                    // `try?` because the read reports it.
+                    if let deadline, (try? socket.waitUntilReadable(within: max(deadline - MonotonicTime.now, .zero))) == false {
+                        return .failure(LoadError(.timedOut, message: "the transfer service has not answered in time"))
                     }
                     // `try?` because a connection that is lost has ended.
                     guard let count = try? socket.read(into: &reader.buffer), count > 0 else { return .success(nil) }

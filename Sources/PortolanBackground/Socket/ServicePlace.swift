@@ -15,32 +15,31 @@
 
     /// The folders of a transfer service, which belong to one user.
     public struct ServicePlace: Hashable, Sendable {
-        /// The folder of the socket and of the lock.
+        /// The folder of the socket.
         public let runtimeFolder: String
-        /// The folder of the journal.
+        /// The folder of the journal, of the locks, and of a second socket.
         public let stateFolder: String
 
-        var socket: String { "\(runtimeFolder)/transferd.sock" }
-        // The locks are beside the journal, because programs can have different folders for the socket.
+        /// The service listens at each of these paths. Programs can have other runtime folders, and a runtime folder is
+        /// removed when its user logs out, so there is also a socket beside the journal.
+        var sockets: [String] {
+            let (first, second) = ("\(runtimeFolder)/transferd.sock", "\(stateFolder)/transferd.sock")
+            return second == first || second.utf8.count > LocalSocket.pathLimit ? [first] : [first, second]
+        }
 
-        /// Locked while a service runs. Contains the number of its process, and the path of its socket.
+        /// Locked while a service runs. Contains the number of its process.
         var lock: String { "\(stateFolder)/transferd.lock" }
         /// Locked while a program starts the service.
         var startLock: String { "\(stateFolder)/start.lock" }
-
-        /// The sockets where a service can listen: that of the running service can be in another folder.
-        var sockets: [String] {
-            let lines = FileSystem.ownContents(of: lock, atMost: 4096).map { $0.bytes.split(separator: 0x0A) } ?? []
-            let other = lines.count == 2 ? String(validating: lines[1], as: UTF8.self) : nil
-            return [socket] + (other.map { $0 == socket ? [] : [$0] } ?? [])
-        }
+        /// What a service has reported that was started by a program.
+        var log: String { "\(stateFolder)/transferd.log" }
 
         public init(runtimeFolder: String, stateFolder: String) {
             (self.runtimeFolder, self.stateFolder) = (runtimeFolder, stateFolder)
         }
 
         /// `portolan` in `$XDG_RUNTIME_DIR`, and `portolan/transfers` in `$XDG_STATE_HOME` or `~/.local/state`. Without
-        /// `$XDG_RUNTIME_DIR`, the socket is in the state folder.
+        /// `$XDG_RUNTIME_DIR`, the only socket is in the state folder.
         ///
         /// - Throws: ``LoadError/Code/ioFailed`` if the environment names no folder.
         ///
@@ -59,6 +58,16 @@
             try Self.prepare(stateFolder)
             try Self.prepare(runtimeFolder)
         }
+
+        /// Renames a log that has become long.
+        func limitLog() {
+            // `try?` because the log is then written further.
+            guard let file = try? FileSystem.openForReading(log) else { return }
+            defer { try? file.close() }
+            if FileSystem.size(of: file) ?? 0 > Self.logLimit { _ = unsafe rename(log, "\(log).old") }
+        }
+
+        private static let logLimit: Int64 = 1 << 20
 
         private static func prepare(_ folder: String) throws(LoadError) {
             var (path, problem) = ("", SystemError?.none)

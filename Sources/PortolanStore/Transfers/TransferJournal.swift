@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #if Persistence
+    import FoundationEssentials
     import PortolanCore
     import Synchronization
 
@@ -11,7 +12,7 @@
     package final class TransferJournal: Sendable {
         /// A transfer in the journal.
         package struct Entry: Hashable, Sendable {
-            /// Numbers are never used again.
+            /// Numbers are never used again, also after the file was damaged.
             package let number: Int64
             package let session: String
             /// What to transfer, as JSON. Never changes, except by ``TransferJournal/update(_:task:status:)``.
@@ -51,7 +52,13 @@
                 } catch  where error.code == .corrupt {
                     let (new, _) = try files.setAside(Self.file)
                     try files.prepare(Self.file)
-                    return (try Self.open(files), "\(error.message); it is now '\(new)'")
+                    let database = try Self.open(files)
+                    do throws(Database.Failure) {
+                        try Self.skipUsedNumbers(database)
+                    } catch {
+                        throw StoreError(error, at: files.path(of: Self.file))
+                    }
+                    return (database, "\(error.message); it is now '\(new)'")
                 }
             }
             self.database = Mutex(database)
@@ -79,6 +86,14 @@
                 throw error
             }
             return database
+        }
+
+        /// Lets the numbers of a new file begin at the time in seconds since 1970. Those of the old one can't be read.
+        private static func skipUsedNumbers(_ database: Database) throws(Database.Failure) {
+            let time = Int64(Date().timeIntervalSince1970)
+            _ = try database.transaction(isWrite: true) { statements in
+                try statements.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('transfer', ?)", [.integer(time)])
+            }
         }
 
         private static let select = "SELECT number, session, task, status FROM transfer ORDER BY number"

@@ -104,7 +104,7 @@
         /// Sends lines to the service, and returns its answers until it closes the connection, or `count` of them.
         func exchange(_ lines: [String], answers count: Int = .max) async throws -> [String] {
             try await inOwnThread { [place] in
-                let socket = try #require(try LocalSocket.connect(to: place.socket))
+                let socket = try #require(try LocalSocket.connect(to: place.sockets[0]))
                 let connection = LineConnection(socket)
                 // `try?` because a service that refuses the connection does not read from it.
                 for line in lines { try? socket.write(all: Array(line.utf8)) }

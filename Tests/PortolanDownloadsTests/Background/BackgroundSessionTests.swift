@@ -4,6 +4,7 @@
     import FoundationEssentials
     import HTTPTypes
     import PortolanCore
+    import PortolanFileSystem
     import PortolanTestSupport
     import Synchronization
     import TestThreads
@@ -267,6 +268,27 @@
             let session = try BackgroundSession(identifier: "s", place: place, command: ["/nonexistent/transferd"])
             #expect(try await session.transfer(added.id).id == added.id)
             try await service.stop()
+        }
+
+        /// As after the user has logged out, while the service has gone on.
+        @Test func serviceIsFoundWithoutItsFirstSocket() async throws {
+            let service = try fixture.start()
+            let added = try await fixture.add()
+            FileSystem.remove(fixture.place.sockets[0])
+            #expect(try await fixture.session().transfer(added.id).id == added.id)
+            try await service.stop()
+            #expect(fixture.place.sockets.allSatisfy(FileSystem.isMissing))
+        }
+
+        @Test func serviceThatDoesNotAnswerIsAnError() async throws {
+            try fixture.place.prepare()
+            let listener = try LocalSocket.listen(at: fixture.place.sockets[0])
+            defer { try? listener.close() }
+            var start = ServiceStart(place: fixture.place, command: ["/nonexistent/transferd"])
+            start.longestAnswer = .milliseconds(1)
+            let session = BackgroundSession(identifier: "s", start)
+            let error = await #expect(throws: LoadError.self) { _ = try await session.transfers }
+            #expect(error?.code == .timedOut, "\(String(describing: error))")
         }
 
         @Test func secondServiceAtOnePlaceIsRefused() async throws {

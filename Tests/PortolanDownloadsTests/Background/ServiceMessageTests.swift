@@ -156,6 +156,8 @@
             let journal = try TransferJournal(folder: fixture.place.stateFolder)
             #expect(journal.damage?.contains("transfers.sqlite.corrupt-1") == true)
             #expect(try journal.entries().isEmpty)
+            // The numbers of the damaged file are not used again.
+            #expect(try journal.add(key: "k", session: "s", task: [1], status: [1]).number > 1_700_000_000)
             journal.close()
         }
 
@@ -186,7 +188,8 @@
             let service = try fixture.start()
             var status = stat()
             for (path, mode) in [
-                (fixture.place.runtimeFolder, mode_t(0o700)), (fixture.place.socket, 0o600), (fixture.place.stateFolder, 0o700),
+                (fixture.place.runtimeFolder, mode_t(0o700)), (fixture.place.sockets[0], 0o600), (fixture.place.sockets[1], 0o600),
+                (fixture.place.stateFolder, 0o700),
                 ("\(fixture.place.stateFolder)/transfers.sqlite", 0o600), (fixture.place.lock, 0o600),
             ] {
                 #expect(unsafe stat(path, &status) == 0 && status.st_mode & 0o777 == mode, "\(path)")
