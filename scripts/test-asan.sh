@@ -15,7 +15,11 @@ export LSAN_OPTIONS="suppressions=$PWD/scripts/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="detect_leaks=1:suppressions=$PWD/scripts/asan.supp"
 # With the tests of PortolanRedis.
 export PORTOLAN_BENCHMARKS=1
-test=(swift test --disable-xctest --sanitize address --scratch-path .build/asan)
-"${test[@]}" --filter '^EndToEndTests\.'
+options=(--sanitize address --scratch-path .build/asan)
+swift build --build-tests "${options[@]}"
+test=(swift test --disable-xctest --skip-build "${options[@]}")
+status=0
+"${test[@]}" --filter '^EndToEndTests\.' || status=$?
 # The benchmarks run from a folder of their own, and compare times.
-exec "${test[@]}" --skip-build --skip '^EndToEndTests\.' --skip '^BenchTests\.'
+"${test[@]}" --skip '^EndToEndTests\.' --skip '^BenchTests\.' || status=$?
+exit "$status"
