@@ -24,11 +24,14 @@ extension HTTPChallenge {
 
     /// Parses the parameters of the `Authentication-Info` field of a response (RFC 9110 §11.6.3).
     ///
-    /// - Returns: the parameters, in a challenge with the scheme `info`; `nil` if the response does not have the field.
+    /// - Returns: the parameters of all lines, in a challenge with the scheme `info`; `nil` if the response does not
+    ///   have the field.
     package static func information(in fields: HTTPFields) -> HTTPChallenge? {
-        guard let name = HTTPField.Name("Authentication-Info"), let field = fields[fields: name].first else { return nil }
+        guard let name = HTTPField.Name("Authentication-Info") else { return nil }
+        let lines = fields[fields: name].map { unsafe $0.withUnsafeBytesOfValue { unsafe Array($0) } }
+        guard !lines.isEmpty else { return nil }
         // The field has the syntax of a challenge without a scheme.
-        let value = unsafe Array("info ".utf8) + field.withUnsafeBytesOfValue { unsafe Array($0) }
+        let value = Array("info ".utf8) + lines.joined(separator: Array(", ".utf8))
         return parse(value.span).first
     }
 

@@ -213,9 +213,14 @@ import Testing
             (#"nextnonce="m""#, true), (#"rspauth="\#(correctResponse.dropLast())0""#, false),
             (#"rspauth="\#(correctResponse)", cnonce="d""#, false),
             (#"rspauth="\#(correctResponse)", nc=00000002"#, false), (#"rspauth="""#, false),
+            (#"rspauth="\#(correctResponse)", qop=AUTH"#, true), (#"rspauth="\#(correctResponse)", qop=auth-int"#, false),
+            (#"rspauth="00", qop=auth-int"#, false),
+            // Several lines are one list.
+            ("nextnonce=m|rspauth=00", false), (#"nextnonce=m|qop=auth|rspauth="\#(correctResponse)""#, true),
         ] {
             var fields = HTTPFields()
-            fields.append(HTTPField(name: try #require(HTTPField.Name("Authentication-Info")), value: info))
+            let name = try #require(HTTPField.Name("Authentication-Info"))
+            for line in info.split(separator: "|") { fields.append(HTTPField(name: name, value: String(line))) }
             let information = try #require(HTTPChallenge.information(in: fields))
             do throws(LoadError) {
                 try proof?.check(information, host: "h")

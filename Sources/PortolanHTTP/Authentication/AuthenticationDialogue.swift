@@ -85,9 +85,7 @@ struct AuthenticationDialogue {
     ///   the peer offers nothing that can be answered, or if the limit of credentials is reached.
     mutating func receiveChallenge(offering peerOffers: [AuthenticationOffer]) -> Decision? {
         let peerOffers = peerOffers.map { $0.counted(by: nonceCounts, for: peer.description) }
-        // A peer that offered a strong scheme gets no password by a weaker one.
-        let strength = sent?.offer?.strength ?? 0
-        offers = peerOffers.filter { !rejectedSpaces.contains($0.space) && $0.strength >= strength }
+        offers = peerOffers.filter { !rejectedSpaces.contains($0.space) && !isWeaker($0) }
         guard credentialCount < Self.credentialLimit, let offer = offers.first else { return nil }
         if let sent, isStillValid(sent, peerOffers: peerOffers, nextOffer: offer) {
             failures = (offer.space, failures.count)
@@ -101,6 +99,13 @@ struct AuthenticationDialogue {
             failures = (offer.space, 0)
         }
         return .sendChallenge(challenge(offer))
+    }
+
+    /// Whether the peer has offered a stronger scheme before: then it gets no password by this one. An earlier load
+    /// says that only for its own realm.
+    private func isWeaker(_ offer: AuthenticationOffer) -> Bool {
+        guard let sent, let answered = sent.offer, !sent.isReused || answered.realm == offer.realm else { return false }
+        return offer.strength < answered.strength
     }
 
     /// Whether the sent credential can be valid although the peer sent a challenge, because the peer refused only the

@@ -121,6 +121,12 @@ extension HTTPLoad: HTTPTransaction {
     }
 
     func didEnd(trailers: HTTPFields?, report: TransferReport) {
+        if let trailers, let proof, let information = HTTPChallenge.information(in: trailers) {
+            do throws(LoadError) { try proof.check(information, host: key.host) } catch {
+                client.didTransfer(report)
+                return fail(error)
+            }
+        }
         end()
         client.didTransfer(report)
         let sink = stage ?? client

@@ -137,13 +137,16 @@ extension Authorization.Proof {
 
     /// Checks the value of an `Authentication-Info` field, if it contains `rspauth`.
     ///
-    /// With `auth-int` the value depends on the response's body, and is not checked.
+    /// If the request used `auth-int`, the value depends on the response's body, and is not checked.
     ///
-    /// - Throws: ``LoadError/Code/badResponse`` if the value is wrong.
+    /// - Throws: ``LoadError/Code/badResponse`` if the value is wrong, or has another quality of protection than the
+    ///   request.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
-        guard let proof = info["rspauth"], challenge.protection != .integrity, info["qop"]?.lowercased() != "auth-int" else { return }
+        guard let proof = info["rspauth"], challenge.protection != .integrity else { return }
+        // Another value would let the server choose a proof that is not checked.
         let isForThisRequest =
-            (info["cnonce"] ?? clientNonce) == clientNonce
+            (info["qop"].map { $0.lowercased() == challenge.protection.rawValue } ?? true)
+            && (info["cnonce"] ?? clientNonce) == clientNonce
             && (info["nc"].map { UInt32($0, radix: 16) == UInt32(nonceCount, radix: 16) } ?? true)
         guard isForThisRequest, proof.lowercased() == (try response(to: ":\(target)")) else {
             throw LoadError(

@@ -192,7 +192,19 @@ struct AuthenticationDialogueTests {
         let challenge = try Self.challenge(&other, [basicB])
         #expect(challenge.failureCount == 0 && challenge.refusedCredential == nil)
         var weaker = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: oldOffer))
-        #expect(deliversTheResponse(weaker.receiveChallenge(offering: [basicA])))
+        #expect(deliversTheResponse(weaker.receiveChallenge(offering: [.basic(realm: "r")])))
+    }
+
+    /// Digest in one realm of a server says nothing about another realm, unless the load itself has answered by Digest.
+    @Test func weakerSchemeOfAnotherRealmIsAnsweredInAnotherLoad() throws {
+        let digest = try #require(Self.digest("nonce=1"))
+        let credential = PasswordCredential(user: "ann", password: "s3cret")
+        var dialogue = AuthenticationDialogue(with: Self.peer, reusing: Authorization(credential, for: digest))
+        let challenge = try Self.challenge(&dialogue, [basicA])
+        #expect(challenge.failureCount == 0 && challenge.refusedCredential == nil)
+        var same = AuthenticationDialogue(with: Self.peer)
+        _ = same.decide(.use(ann), on: try Self.challenge(&same, [digest]))
+        #expect(deliversTheResponse(same.receiveChallenge(offering: [basicA])))
     }
 
     /// If the peer asks for Digest, a Basic credential that was sent in advance does not count as a wrong password.

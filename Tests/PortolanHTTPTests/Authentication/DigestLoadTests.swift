@@ -154,6 +154,21 @@ import Testing
         #expect(error?.code == .badResponse && error?.message.contains("rspauth") == true, "\(error?.message ?? "")")
     }
 
+    /// RFC 9110 §11.6.3
+    @Test func wrongResponseAuthInATrailerFailsTheLoad() async throws {
+        let success =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Authentication-Info\r\n\r\n3\r\nyes\r\n0\r\nAuthentication-Info: "
+        for (info, isWrong) in [(#"rspauth="00""#, true), ("nextnonce=m", false)] {
+            let server = try Self.server(Self.refusal(#"Digest realm="r", nonce="1", qop="auth""#), "\(success)\(info)\r\n\r\n")
+            do {
+                let loaded = try await Self.load(Request(server.url().replacing("//", with: "//user:p1@")))
+                #expect(!isWrong && loaded == ("yes", 200))
+            } catch let error as LoadError {
+                #expect(isWrong && error.code == .badResponse && error.message.contains("rspauth"), "\(error)")
+            }
+        }
+    }
+
     @Test func bodyOfAuthIntIsHashedAndSent() async throws {
         let challenge = Self.refusal(#"Digest realm="r", nonce="1", qop="auth-int""#)
         let server = try ScriptedServer(
