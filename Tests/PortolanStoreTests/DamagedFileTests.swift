@@ -56,6 +56,28 @@
             return bytes
         }
 
+        /// A damaged bit is neither another program nor a version that nobody has written.
+        @Test func bitOfTheKindOrTheVersionIsDamage() throws {
+            try fixture.writeCookies(1)
+            let original = try fixture.bytes(of: "cookies.sqlite")
+            for position in Array(Self.version) + Array(Self.application) {
+                for bit in 0..<8 {
+                    var bytes = original
+                    bytes[position] ^= 1 << bit
+                    let folder = try StateFixture()
+                    try folder.writeCookies(1)
+                    try folder.replace("cookies.sqlite", by: bytes)
+                    let version = bytes[Self.version].reduce(0) { $0 << 8 | Int($1) }
+                    if Self.version.contains(position), (2...100).contains(version) {
+                        #expect(folder.openingError()?.code == .newerVersion)
+                    } else {
+                        try folder.open().waitForClose()
+                        #expect(try folder.files.contains("cookies.sqlite.corrupt-1"), "\(position) \(bit)")
+                    }
+                }
+            }
+        }
+
         @Test func truncatedFileIsReadOrMoved() throws {
             let bytes = try makeFile()
             let pages = stride(from: 4096, to: bytes.count, by: 4096).flatMap { [$0 - 1, $0, $0 + 1] }

@@ -12,11 +12,19 @@
         /// The newest version of the layout. A file has its version in `PRAGMA user_version`.
         var version: Int32 { Int32(migrations.count) }
 
+        /// No version of Portolan has more migrations than this: a greater number is a damaged one.
+        private static let greatestVersion: Int64 = 100
+
         /// Refuses files of newer versions and of other programs, which stay as they are.
         func check(_ header: Database.Header, of path: String) throws(StoreError) {
             // A new file, or one of another program without these numbers.
             if header.applicationID == 0, header.version == 0 { return }
-            guard header.applicationID == Int64(applicationID) else { throw Self.foreignFile(path) }
+            // A damaged bit is no other program.
+            let difference = UInt32(truncatingIfNeeded: header.applicationID) ^ UInt32(bitPattern: applicationID)
+            guard difference.nonzeroBitCount <= 1 else { throw Self.foreignFile(path) }
+            guard difference == 0, header.version <= Self.greatestVersion else {
+                throw StoreError(.corrupt("its header is damaged"), at: path)
+            }
             guard header.version <= Int64(version) else {
                 throw StoreError(
                     .newerVersion,

@@ -236,6 +236,12 @@
             #expect(try fixture.bodyFiles.contains("bodies/" + name))
         }
 
+        /// As after a crash of the machine.
+        @Test func indexOfZerosIsEmptied() async throws {
+            try fixture.replace("index.sqlite", by: [UInt8](repeating: 0, count: 8192))
+            #expect(try await check("zeros") == 0)
+        }
+
         @Test func fileThatWasNeverAnIndexStays() throws {
             let text = Array("my precious notes, which are longer than the header of a database, and have nothing to do with a cache".utf8)
             try fixture.replace("index.sqlite", by: text)

@@ -72,7 +72,8 @@
                 "'\(indexPath)' can't be written: it, its folder or its file system is read-only; choose a folder that can be written")
         }
 
-        /// Whether the header of the file is one of an index, with at most a few damaged bytes.
+        /// Whether the header of the file is one of an index, with at most a few damaged bytes. After a crash of the
+        /// machine, a file can consist of zeros.
         ///
         /// <https://sqlite.org/fileformat.html> §1.3
         private func wasIndex(_ applicationID: Int32) throws(StoreError) -> Bool {
@@ -84,6 +85,7 @@
             guard count > 0 else { return count == 0 }
             let magic = Array("SQLite format 3\0".utf8)
             let number = header[68..<72].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            if header.allSatisfy({ $0 == 0 }) { return true }
             return number == UInt32(bitPattern: applicationID) || zip(header, magic).count { $0 == $1 } >= magic.count - 4
         }
 
