@@ -17,12 +17,7 @@ import PortolanCore
     /// Parses the pieces of a stream. Returns `nil` if an event is larger than `limit` bytes.
     public static func parse(_ pieces: [[UInt8]], limit: Int) -> Stream? {
         var parser = EventStreamParser(limit: limit)
-        do throws(LoadError) {
-            var events: [ServerSentEvent] = []
-            for piece in pieces { events += try parser.append(piece) }
-            return Stream(events: events, lastEventID: parser.lastEventID, retryDelay: parser.retryDelay)
-        } catch {
-            return nil
-        }
+        let events = pieces.flatMap { parser.append($0) }
+        return parser.failure == nil ? Stream(events: events, lastEventID: parser.lastEventID, retryDelay: parser.retryDelay) : nil
     }
 }

@@ -19,6 +19,9 @@ struct EventStreamParser {
     /// The wait before a new connection that the server has asked for; `nil` if it has not.
     private(set) var retryDelay: Duration?
 
+    /// The error for an event or an ID that was too large. Nothing is parsed after it.
+    private(set) var failure: LoadError?
+
     private var line: [UInt8] = []
     /// A CR has ended a line. If LF follows, it belongs to the same line end.
     private var hasEndedLineWithCR = false
@@ -34,12 +37,19 @@ struct EventStreamParser {
         (self.limit, self.lastEventID, id) = (limit, lastEventID, lastEventID)
     }
 
-    /// Parses a piece, and returns the events that are complete now.
-    ///
-    /// - Throws: `LoadError.Code.limitExceeded` for an event or an ID that is too large. The parser can't be used
-    ///   afterwards.
-    mutating func append(_ piece: [UInt8]) throws(LoadError) -> [ServerSentEvent] {
+    /// Parses a piece, and returns the events that are complete now, also those before an event that sets ``failure``.
+    mutating func append(_ piece: [UInt8]) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
+        guard failure == nil else { return events }
+        do throws(LoadError) {
+            try append(piece, &events)
+        } catch {
+            failure = error
+        }
+        return events
+    }
+
+    private mutating func append(_ piece: [UInt8], _ events: inout [ServerSentEvent]) throws(LoadError) {
         for byte in piece {
             if hasEndedLineWithCR {
                 hasEndedLineWithCR = false
@@ -57,7 +67,6 @@ struct EventStreamParser {
                 }
             }
         }
-        return events
     }
 
     private mutating func endLine(_ events: inout [ServerSentEvent]) throws(LoadError) {

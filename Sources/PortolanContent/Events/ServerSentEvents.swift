@@ -89,8 +89,9 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 
         private mutating func read(_ chunks: inout ByteChunks.Iterator) async throws {
             do throws(LoadError) {
+                if let failure = parser.failure { throw failure }
                 guard let piece = try await chunks.next() else { return try reconnect(after: nil) }
-                let newEvents = try parser.append(piece)
+                let newEvents = parser.append(piece)
                 if let delay = parser.retryDelay { schedule.retryDelay = delay }
                 events = newEvents[...]
                 state = .connected(chunks)

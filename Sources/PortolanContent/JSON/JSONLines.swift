@@ -43,6 +43,7 @@ public struct JSONLines<Value: Decodable>: AsyncSequence, Sendable {
                     while let line = lines.popFirst() {
                         if let value = try decode(line) { return value }
                     }
+                    if chunks != nil, let failure = splitter.failure { throw failure }
                     guard let piece = try await chunks?.next() else {
                         guard chunks != nil, let line = try splitter.finish() else {
                             chunks = nil
@@ -52,7 +53,7 @@ public struct JSONLines<Value: Decodable>: AsyncSequence, Sendable {
                         lines = [line]
                         continue
                     }
-                    lines = try splitter.append(piece)[...]
+                    lines = splitter.append(piece)[...]
                 }
             } catch {
                 task.cancel()
