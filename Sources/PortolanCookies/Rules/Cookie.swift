@@ -36,9 +36,14 @@ public struct Cookie: Hashable, Sendable {
         case none, lax, strict
     }
 
-    /// Makes a cookie for one host, for the session. The values are not checked until the cookie is stored.
+    /// Makes a cookie for the session. The values are not checked until the cookie is stored.
+    ///
+    /// - Parameter domain: the only host that receives the cookie. A leading dot is removed, and sets ``isHostOnly`` to
+    ///   `false`: the hosts of the domain receive it, too.
     public init(name: String, value: String, domain: String, path: String = "/") {
-        self.init(name: name, value: value, domain: domain, path: path, now: Date())
+        let hasDot = domain.utf8.first == UInt8(ascii: ".")
+        self.init(name: name, value: value, domain: hasDot ? String(domain.dropFirst()) : domain, path: path, now: Date())
+        isHostOnly = !hasDot
     }
 
     package init(name: String, value: String, domain: String, path: String = "/", now: Date) {
