@@ -122,7 +122,9 @@ extension GetCommand {
         let load = { @Sendable [unusablePlugins = setup.unusablePlugins] (transfer: GetTransfer) -> Failure? in
             cookies?.addHeaderCookies(forServerOf: transfer.url)
             let uploadedBody = transfer.uploadedFile.map { file in
-                Result { () throws(Failure) -> RequestBody? in RequestBody(body: try UploadBody.file(file)) }
+                Result { () throws(Failure) -> RequestBody? in
+                    try UploadBody.file(file, continuingAt: context.command.output.resumePoint)
+                }
             }
             if context.command.events.readsEvents {
                 return session.readEvents(

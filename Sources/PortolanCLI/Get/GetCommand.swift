@@ -38,6 +38,7 @@ struct GetCommand: ParsableCommand {
 
     func validate() throws {
         try request.check(data)
+        if request.uploadedFiles.isEmpty { try output.checkResumePoint() }
         try cache.check(cacheFolder)
         if events.readsEvents { try checkOptionsOfEvents() }
         if output.usesSuggestedName, output.includesHead || request.sendsHEAD {

@@ -161,7 +161,8 @@ final class GetSession: Sendable {
         if request.cachePolicy == .useProtocol { request.cachePolicy = command.cache.policy }
         try command.conditions.apply(to: &request)
         try command.checkTrace(differsFromOutputOf: request.url, transfer.target)
-        let output = try command.output.makeOutput(for: &request, to: transfer.target, discardsBody: command.reports.printsEvents)
+        let output = try command.output.makeOutput(
+            for: &request, to: transfer.target, isUpload: transfer.uploadedFile != nil, discardsBody: command.reports.printsEvents)
         writeOut?.setOutput(output)
         command.request.removeOmittedFields(of: &request)
         let load = GetLoad(

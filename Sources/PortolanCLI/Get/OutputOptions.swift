@@ -53,7 +53,8 @@ struct OutputOptions: ParsableArguments {
     @Option(
         name: [.customShort("C", allowingJoined: true), .customLong("continue-at")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Continue an earlier load at this byte offset; - means the size of the file. If the load fails, the received bytes stay in the file.",
+            "Continue an earlier load at this byte offset; - means the size of the file. If the load fails, the received bytes stay in the file. With -T, "
+                + "send the file from this offset on.",
             valueName: "-|offset"))
     var resumePoint: ResumePoint?
 
@@ -78,12 +79,6 @@ struct OutputOptions: ParsableArguments {
     var removesOnError = false
 
     func validate() throws {
-        if resumePoint != nil, includesHead, !targets.isEmpty {
-            throw ValidationError("-C and -i cannot be combined with -o or -O, because the head is no part of the file")
-        }
-        if resumePoint == .endOfFile, targets.isEmpty || targets.contains(where: \.isStandardOutput) {
-            throw ValidationError("-C -: name the file to continue with -o or -O")
-        }
         if usesSuggestedName, resumePoint != nil {
             throw ValidationError("-C and -J cannot be combined; -C needs the file's name before the request is sent")
         }
@@ -91,6 +86,16 @@ struct OutputOptions: ParsableArguments {
         if failsOnHTTPError, failsWithBody { throw ValidationError("--fail and --fail-with-body cannot be combined") }
         if folder?.isEmpty == true { throw ValidationError("--output-dir: the name of the folder is empty") }
         if files.contains(where: { $0.path.isEmpty }) { throw ValidationError("-o: the name of the file is empty") }
+    }
+
+    /// Throws if the options cannot continue a download.
+    func checkResumePoint() throws {
+        if resumePoint != nil, includesHead, !targets.isEmpty {
+            throw ValidationError("-C and -i cannot be combined with -o or -O, because the head is no part of the file")
+        }
+        if resumePoint == .endOfFile, targets.isEmpty || targets.contains(where: \.isStandardOutput) {
+            throw ValidationError("-C -: name the file to continue with -o or -O")
+        }
     }
 
     /// The targets of the options, in their order.
@@ -131,10 +136,14 @@ struct OutputOptions: ParsableArguments {
 
     /// Makes the output for one body.
     ///
-    /// - Parameter request: if the load continues an earlier load, this function adds a range to the request, so that
-    ///   the server sends only the missing bytes.
-    func makeOutput(for request: inout Request, to target: OutputTarget, discardsBody: Bool) throws(Failure) -> any BodyOutput {
-        guard let resumePoint else { return try makeOutput(for: request.url, to: target, discardsBody) }
+    /// - Parameters:
+    ///   - request: if the load continues an earlier one, this function adds a range to the request, so that the server
+    ///     sends only the missing bytes.
+    ///   - isUpload: whether `-C` is for the file that is sent.
+    func makeOutput(for request: inout Request, to target: OutputTarget, isUpload: Bool, discardsBody: Bool) throws(Failure)
+        -> any BodyOutput
+    {
+        guard let resumePoint, !isUpload else { return try makeOutput(for: request.url, to: target, discardsBody) }
         let isCoded = !request.decodesContent
         if let file = try resumedFile(for: request.url, target) {
             if resumePoint == .byte(0), FileSystem.kind(at: file.path) != nil {

@@ -223,12 +223,10 @@ struct RequestOptions: ParsableArguments {
         request.url = try data.addingQuery(to: request.url, within: timeLimit?.duration)
         request.body = adapted(requestBody?.body)
         if sendsHEAD { request.method = .head }
-        if data.sendsBody {
-            request.method = .post
-            for field in requestBody?.fields ?? [] where request.isHTTP && !fields.contains(where: { $0.name == field.name }) {
-                request.fields.append(field)
-            }
+        for field in requestBody?.fields ?? [] where request.isHTTP && !fields.contains(where: { $0.name == field.name }) {
+            request.fields.append(field)
         }
+        if data.sendsBody { request.method = .post }
         if let uploadedFile {
             request.method = .put
             request.url = try UploadBody.url(request.url, for: uploadedFile)

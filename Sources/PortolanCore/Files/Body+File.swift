@@ -8,17 +8,24 @@ extension Body {
     /// The length of the body is the length of the file at the time of this call. Bytes that are appended later are not
     /// sent. If the file becomes shorter, the load fails. Each reader opens the file and closes it at the end.
     ///
+    /// - Parameters:
+    ///   - text: the path of a regular file.
+    ///   - offset: the number of bytes at the beginning of the file that are not part of the body.
     /// - Throws: ``LoadError/Code/notFound``, ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory`` or
-    ///   another code that states why the file can't be read.
-    public static func file(path text: String) throws(LoadError) -> Body {
+    ///   another code that states why the file can't be read; ``LoadError/Code/badRequest`` if the offset is not in the
+    ///   file.
+    public static func file(path text: String, from offset: Int64 = 0) throws(LoadError) -> Body {
         guard let path = LocalPath(text) else {
             throw LoadError(
                 .badRequest, message: "the path of a body's file is empty or has a NUL character in it; give the path of a regular file")
         }
-        let length = try RegularFile(at: path).size
-        return Body(length: length, isRewindable: true) { () throws(LoadError) in
+        let size = try RegularFile(at: path).size
+        guard offset >= 0, offset <= size ?? offset else {
+            throw LoadError(.badRequest, message: "the body can't begin at byte \(offset) of '\(path)': it has \(size ?? 0) bytes")
+        }
+        return Body(length: size.map { $0 - offset }, isRewindable: true) { () throws(LoadError) in
             do throws(LoadError) {
-                return FileBodyReader(try RegularFile(at: path), length: length)
+                return FileBodyReader(try RegularFile(at: path), from: offset, to: size)
             } catch {
                 throw LoadError(.bodyFailed, message: "the body's file can't be opened", underlyingError: error)
             }
@@ -30,24 +37,25 @@ extension Body {
 private final class FileBodyReader: FileBackedReader {
     private struct OpenFile: ~Copyable {
         let file: RegularFile
-        var offset: Int64 = 0
+        var offset: Int64
     }
 
-    private let length: Int64?
+    /// The size of the file; `nil` if it has none.
+    private let size: Int64?
     /// `nil` during a read, after the end, and after `close()`.
     private let openFile: Mutex<OpenFile?>
     private let isClosed = Atomic(false)
     /// The error of the first failed read. Later reads return it, too.
     private let failure = Mutex<LoadError?>(nil)
 
-    init(_ file: consuming RegularFile, length: Int64?) {
-        self.length = length
-        openFile = Mutex(OpenFile(file: file))
+    init(_ file: consuming RegularFile, from offset: Int64, to size: Int64?) {
+        self.size = size
+        openFile = Mutex(OpenFile(file: file, offset: offset))
     }
 
     func read(into buffer: inout OutputRawSpan, whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         guard var openFile = self.openFile.withLock({ $0.take() }) else { return endOrFailure }
-        let remaining = length.map { $0 - openFile.offset }
+        let remaining = size.map { $0 - openFile.offset }
         guard remaining != 0 else { return .end }
         do throws(LoadError) {
             let count = try openFile.file.read(into: &buffer, atMost: remaining.map(Int.init(clamping:)) ?? .max, from: openFile.offset)
@@ -63,7 +71,7 @@ private final class FileBodyReader: FileBackedReader {
 
     func send(_ send: (CInt, Int64, Int) -> FileSendResult) -> FileSendResult {
         guard var openFile = self.openFile.withLock({ $0.take() }) else { return .unable }
-        let remaining = length.map { $0 - openFile.offset } ?? .max
+        let remaining = size.map { $0 - openFile.offset } ?? .max
         let transfer = remaining > 0 ? openFile.file.send(Int(clamping: remaining), from: openFile.offset, send) : .unable
         if case .sent(let count) = transfer { openFile.offset += Int64(count) }
         putBackFile(openFile)
@@ -89,11 +97,11 @@ private final class FileBodyReader: FileBackedReader {
     }
 
     private func shrunkFileError(_ path: LocalPath, by missingBytes: Int64) -> LoadError {
-        let length = length ?? 0
+        let size = size ?? 0
         return LoadError(
             .bodyFailed,
             message:
-                "file '\(path)' became shorter while it was sent: \(length - missingBytes) of \(length) bytes were there; send it again when complete"
+                "file '\(path)' became shorter while it was sent: \(size - missingBytes) of \(size) bytes were there; send it again when complete"
         )
     }
 }

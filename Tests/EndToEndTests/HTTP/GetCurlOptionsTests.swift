@@ -66,11 +66,12 @@ struct GetCurlOptionsTests {
         let port = Mutex(0)
         let server = try ScriptedServer { [responses = row.responses] index in
             let response = responses[min(index, responses.count - 1)]
-            // The body of a form can come after its head.
-            let form: [ScriptedServer.Step] = row.script.contains(" -F ") ? [.receiveThrough("--\r\n")] : []
+            // The body can come after its head.
+            let bodyEnd = row.script.contains(" -F ") ? "--\r\n" : row.script.contains("END > b") ? "END" : nil
+            let body = bodyEnd.map { [ScriptedServer.Step.receiveThrough($0)] } ?? []
             // A tunnel carries two responses.
             return response.replacingOccurrences(of: "PORT", with: "\(port.withLock { $0 })").components(separatedBy: "THEN").flatMap {
-                [.receiveHead] + form + [.send(text: $0)]
+                [.receiveHead] + body + [.send(text: $0)]
             }
         }
         port.withLock { $0 = server.port }
@@ -162,6 +163,8 @@ struct GetCurlOptionsTests {
         Row("CMD -F a=b -H 'Content-Type: multipart/form-data; x=y' SERVER/a"),
         Row("CMD --limit-rate 100k SERVER/a"), Row("CMD -d x -H 'Transfer-Encoding: chunked' SERVER/a"),
         Row(": > b.txt; CMD -H Expect: -T b.txt 'SERVER/?q'"),
+        Row("printf 0123456END > b; CMD -H Expect: -T b -C 3 SERVER/a"), Row("printf 0123456END > b; CMD -H Expect: -T b -C - SERVER/a"),
+        Row("printf 0123456END > b; CMD -H Expect: -T b -C 3 -H 'Content-Range: x' SERVER/a"),
         Row(": > a; : > b; CMD -H Expect: -T '{a,b}' 'SERVER/{1,2}/'"),
         Row(
             "CMD --digest -u a:b -d junk -H 'Content-Length: 4' SERVER/a",

@@ -62,6 +62,26 @@ final class FileUploadTests {
         #expect(String(decoding: server.connections[0].received.prefix(400), as: UTF8.self).contains("\r\nContent-Length: \(count)\r\n"))
     }
 
+    /// RFC 9110 §14.5
+    @Test(arguments: [1, 255, 256 << 10 + 1]) func restOfAFileIsSent(_ count: Int) async throws {
+        let bytes = try writeFile(count + 1000)
+        let server = try ScriptedServer([.receiveHead, .receive(count), .send(text: Self.yes)])
+        var request = try request(server)
+        request.body = try .file(path: file.path, from: 1000)
+        #expect(request.body?.length == Int64(count))
+        _ = try await Loader.http().data(for: request)
+        try #require(!server.connections.isEmpty)
+        #expect(Self.body(server.connections[0]) == Array(bytes[1000...]))
+    }
+
+    @Test func bodyBeginsWithinItsFile() throws {
+        _ = try writeFile(5)
+        #expect(try Body.file(path: file.path, from: 5).length == 0)
+        for offset: Int64 in [-1, 6, .min, .max] {
+            #expect(throws: LoadError.self) { try Body.file(path: self.file.path, from: offset) }
+        }
+    }
+
     /// The other tests of this suite would pass even if the client copied the file.
     @Test func onlyFileBodiesAreSentByTheKernel() throws {
         _ = try writeFile(1)

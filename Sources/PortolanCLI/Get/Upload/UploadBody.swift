@@ -153,6 +153,23 @@ enum UploadBody {
         return .bytes(encodedBytes)
     }
 
+    /// Streams a file from a byte offset, with the field that says which part of the file it is (`-T` with `-C`). As in
+    /// curl, `-C -` sends the whole file with that field.
+    ///
+    /// RFC 9110 §14.5
+    static func file(_ path: String, continuingAt point: ResumePoint?) throws(Failure) -> RequestBody {
+        guard let point, point != .byte(0) else { return RequestBody(body: try file(path)) }
+        guard path != "-", FileSystem.kind(at: path) != .special, let size = try regularFile(path).length else {
+            throw Failure(.uploadFailed, "-C: only a part of a regular file can be sent, and '\(path)' is none")
+        }
+        let offset: Int64 = if case .byte(let offset) = point { offset } else { 0 }
+        if offset >= size, point != .endOfFile {
+            throw Failure(.uploadFailed, "-C \(offset): nothing is left to send, because '\(path)' has \(size) bytes")
+        }
+        let range = HTTPField(name: .contentRange, value: "bytes \(offset)-\(size - 1)/\(size)")
+        return RequestBody(body: try regularFile(path, from: offset), fields: size > 0 ? [range] : [])
+    }
+
     /// Streams a file, or input of unknown length: `-`, a FIFO or a device.
     static func file(_ path: String) throws(Failure) -> Body {
         if path == "-" { return .reading(.standardInput, name: "standard input") }
@@ -164,12 +181,12 @@ enum UploadBody {
         }
     }
 
-    private static func regularFile(_ path: String) throws(Failure) -> Body {
+    private static func regularFile(_ path: String, from offset: Int64 = 0) throws(Failure) -> Body {
         if FileSystem.kind(at: path) == .directory {
             throw Failure(.uploadFailed, "'\(path)' is a directory, and only a file can be sent; name a file in it")
         }
         do throws(LoadError) {
-            return try .file(path: path)
+            return try .file(path: path, from: offset)
         } catch {
             throw Failure(.uploadFailed, "cannot read '\(path)': \(error)")
         }
