@@ -163,7 +163,9 @@ final class DownloadWriter: DelegatingDelegate {
                 finalName: FileSystem.split(file.finalPath).name, bytesReceived: nil, expectedBytes: response.expectedLength)
         }
         if let data { DownloadRecord.write(data, of: file) } else { DownloadRecord.remove(of: file) }
-        return Open(file: file, response: response, resumeData: data, resumedBytes: 0, written: 0, size: response.expectedLength)
+        // A response to HEAD announces bytes that do not come (RFC 9110 §9.3.2).
+        let size = request.method == .head ? nil : response.expectedLength
+        return Open(file: file, response: response, resumeData: data, resumedBytes: 0, written: 0, size: size)
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {

@@ -51,6 +51,13 @@
                 def do_PUT(self):
                     state.uploads.append(self.rfile.read(int(self.headers["Content-Length"])))
                     self.send_response(201); self.send_header("Content-Length", "0"); self.end_headers()
+                def do_POST(self):
+                    state.uploads.append(self.rfile.read(int(self.headers["Content-Length"])))
+                    self.send_response(303); self.send_header("Location", "http://127.0.0.1:1/")
+                    self.send_header("Content-Length", "0"); self.end_headers()
+                def do_HEAD(self):
+                    self.rfile.read(int(self.headers["Content-Length"]))
+                    self.send_response(200); self.send_header("Content-Length", "2"); self.end_headers()
                 def do_GET(self):
                     if self.path == "/secret" and self.headers.get("Authorization") != "Basic dTpw":
                         self.send_response(401); self.send_header("WWW-Authenticate", 'Basic realm="r"')
@@ -227,6 +234,20 @@
                 print("ended")
                 """)
             #expect(outcome.lines == ["[]", "0077 0", "0o640", "ended"], "\(outcome)")
+        }
+
+        /// Nobody listens at the target of the redirect. RFC 9110 §9.2.2
+        @Test func redirectedPostIsNotSentAgain() throws {
+            let outcome = try runPython(
+                """
+                open("up", "w").write("abc")
+                run("add", f"{url}/a", "-T", "up", "-X", "POST")
+                code, text, errors = run("wait")
+                print(text.split()[1], "POST must not be sent twice" in text + errors, state.uploads)
+                run("add", f"{url}/a", "-T", "up", "-X", "HEAD", "-o", "out")
+                print(run("wait")[1].split()[1], os.stat("out").st_size)
+                """)
+            #expect(outcome.lines == ["failed True [b'abc']", "finished 0"], "\(outcome)")
         }
 
         @Test func endThatCannotBePrintedIsKept() throws {

@@ -175,7 +175,9 @@
         // MARK: Ends
 
         /// Receives the ends of the session's transfers, also of those that ended while no program was there. Returns
-        /// when `receive` returns `false`, or the Swift task is cancelled.
+        /// normally when `receive` returns `false`, or the Swift task is cancelled.
+        ///
+        /// A transfer that needs a credential has not ended: see ``transfers``.
         ///
         /// - Parameter receive: called for one transfer at a time. When it returns, the end is acknowledged, and the
         ///   service forgets the transfer. If the program is killed before that, the end is delivered again.

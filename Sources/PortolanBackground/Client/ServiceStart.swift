@@ -74,7 +74,11 @@
             let error = spawn(writingTo: input)
             try? input.close()
             if let error {
-                throw LoadError(.cannotConnect, message: "the transfer service '\(command.first ?? "")' can't be started: \(error)")
+                throw LoadError(
+                    .cannotConnect,
+                    message:
+                        "the transfer service '\(command.first ?? "")' can't be started: \(error); put it into the PATH, or give its path as 'command'"
+                )
             }
             let deadline = MonotonicTime.now + Self.longestStart
             var line: [UInt8] = []

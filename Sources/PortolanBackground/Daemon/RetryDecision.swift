@@ -29,16 +29,18 @@
         ///   - error: why the last attempt failed.
         ///   - response: the last response, if there was one.
         ///   - isRepeatable: whether the server may receive the request twice.
+        ///   - wasRedirected: whether the server has answered the request with a redirect.
         ///   - failures: how many attempts have failed, including this one.
         ///   - delay: the wait after the first failure. It doubles with each further one.
         ///   - now: in seconds since 1970.
         ///   - random: from 0 to 1.
         init(
-            _ error: LoadError, _ response: Response?, isRepeatable: Bool, failures: Int, delay: Duration, now: Double,
+            _ error: LoadError, _ response: Response?, isRepeatable: Bool, wasRedirected: Bool, failures: Int, delay: Duration, now: Double,
             random: Double = .random(in: 0...1)
         ) {
             let failure = response.flatMap { Self.policy.retryableFailure($0, now: Int64(now)) }
-            guard Self.isTemporary(error) || failure != nil, isRepeatable || Self.errorsBeforeSending.contains(error.code) else {
+            let wasSent = wasRedirected || !Self.errorsBeforeSending.contains(error.code)
+            guard Self.isTemporary(error) || failure != nil, isRepeatable || !wasSent else {
                 self = .fail
                 return
             }

@@ -12,6 +12,7 @@
         private struct State {
             var response: Response?
             var file: DownloadedFile?
+            var wasRedirected = false
         }
 
         private let queue: TransferQueue
@@ -28,6 +29,13 @@
                 challenge.protectionSpace.isOrigin(of: load.originalRequest.url)
             else { return challenge.answer(.performDefault) }
             challenge.answer(.use(.password(user: user, password: task.password ?? "")))
+        }
+
+        func loadTask(
+            _ load: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void
+        ) {
+            state.withLock { $0.wasRedirected = true }
+            decide(.follow(request))
         }
 
         /// Only for uploads whose response is not written.
@@ -52,8 +60,9 @@
         }
 
         func loadTask(_ load: LoadTask, didEndWith error: LoadError?) {
-            let (response, file) = state.withLock { ($0.response, $0.file) }
-            queue.transferDidEnd(id, error ?? statusError(response), file, response)
+            let state = state.withLock { $0 }
+            queue.transferDidEnd(
+                id, error ?? statusError(state.response), state.file, state.response, wasRedirected: state.wasRedirected)
         }
 
         /// The error for a response that says that the upload has failed; `nil` for others.

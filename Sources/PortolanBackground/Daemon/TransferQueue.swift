@@ -105,7 +105,7 @@
                         }
                         finish(&entry, at: path, nil)
                     } else if entry.status.hasBegun {
-                        endInterruptedRequest(&entry, "the service ended")
+                        endInterruptedRequest(&entry, "the service ended while the request was sent")
                     } else {
                         (entry.status.transfer.state, entry.status.movingFile) = (.waiting, nil)
                         record(entry)
@@ -428,7 +428,7 @@
                 // A task that is cancelled before it is resumed also reports its end.
                 if isWanted { load.resume() } else { load.cancel() }
             } catch {
-                transferDidEnd(id, error, nil, nil)
+                transferDidEnd(id, error, nil, nil, wasRedirected: false)
             }
         }
 
@@ -468,7 +468,8 @@
         /// - Parameters:
         ///   - file: the file of a download.
         ///   - response: the last response, if there was one.
-        func transferDidEnd(_ id: Int64, _ error: LoadError?, _ file: DownloadedFile?, _ response: Response?) {
+        ///   - wasRedirected: whether the server has answered the request with a redirect.
+        func transferDidEnd(_ id: Int64, _ error: LoadError?, _ file: DownloadedFile?, _ response: Response?, wasRedirected: Bool) {
             state.withLockBroadcasting { state in
                 guard var entry = state.entries[id] else { return }
                 if let progress = entry.load?.progress { entry.record(progress) }
@@ -476,7 +477,7 @@
                 entry.status.movingFile = nil
                 if let code = response?.status?.code { entry.status.transfer.status = code }
                 if let error {
-                    end(&entry, error, response, isStopping: state.isStopping)
+                    end(&entry, error, response, wasRedirected: wasRedirected, isStopping: state.isStopping)
                     if entry.status.lacksNetwork, state.networkObserver == nil { state.networkObserver = observeNetwork() }
                 } else {
                     finish(&entry, at: file?.path, file)
@@ -487,17 +488,19 @@
             }
         }
 
-        private func end(_ entry: inout Entry, _ error: LoadError, _ response: Response?, isStopping: Bool) {
+        private func end(_ entry: inout Entry, _ error: LoadError, _ response: Response?, wasRedirected: Bool, isStopping: Bool) {
             if entry.isCancelled {
                 error.resumeData.map { data in entry.task.destination.map { data.discard(from: $0) } }
                 return end(&entry, .cancelled, nil)
             }
             if isStopping, error.code == .cancelled {
-                guard entry.task.canBeRepeated else { return endInterruptedRequest(&entry, "the service ended") }
+                guard entry.task.canBeRepeated else { return endInterruptedRequest(&entry, "the service ended while the request was sent") }
                 entry.status.transfer.state = .waiting
                 return record(entry)
             }
-            if error.isForLackOfNetwork, now - entry.status.added < limits.retryTime / .seconds(1) {
+            if error.isForLackOfNetwork, entry.task.canBeRepeated || !wasRedirected,
+                now - entry.status.added < limits.retryTime / .seconds(1)
+            {
                 entry.status.transfer.state = .waiting
                 (entry.status.lacksNetwork, entry.status.hasBegun) = (true, false)
                 entry.status.transfer.nextAttempt = now + Self.networkInterval
@@ -508,15 +511,20 @@
             entry.status.transfer.failures += 1
             if error.code == .authenticationRequired || error.code == .authenticationCancelled {
                 entry.status.transfer.state = .needsCredential
-                entry.status.transfer.message = error.description
+                entry.status.transfer.message =
+                    (entry.task.user == nil ? "" : "the user name and password were refused: ") + error.description
                 return record(entry)
             }
             let decision = RetryDecision(
-                error, response, isRepeatable: entry.task.canBeRepeated, failures: entry.status.transfer.failures, delay: limits.retryDelay,
-                now: now)
+                error, response, isRepeatable: entry.task.canBeRepeated, wasRedirected: wasRedirected,
+                failures: entry.status.transfer.failures, delay: limits.retryDelay, now: now)
             guard case .retry(let time) = decision, time - entry.status.added < limits.retryTime / .seconds(1) else {
                 if !entry.task.canBeRepeated, response == nil, RetryDecision.isTemporary(error) {
-                    return endInterruptedRequest(&entry, "the connection was lost")
+                    return endInterruptedRequest(
+                        &entry,
+                        wasRedirected
+                            ? "the redirect of the request could not be followed (\(error.description))"
+                            : "the connection was lost while the request was sent")
                 }
                 return end(&entry, .failed, error.description)
             }
@@ -532,7 +540,7 @@
             entry.status.transfer.errorCode = LoadError.Code.connectionLost.rawValue
             end(
                 &entry, .failed,
-                "\(cause) while the request was sent, and \(entry.task.method) must not be sent twice; it is unknown whether the server has processed it"
+                "\(cause), and \(entry.task.method) must not be sent twice; it is unknown whether the server has processed it"
             )
         }
 

@@ -97,6 +97,8 @@
 
         func validate() throws {
             if output == nil, uploadedFile == nil { throw ValidationError("-o: a download needs the name of a file") }
+            if output == "" { throw ValidationError("-o: the name of the file is empty") }
+            if output == "-" { throw ValidationError("-o -: a background transfer has no standard output; write ./- for a file") }
             if method != nil, uploadedFile == nil { throw ValidationError("-X: a download has the method GET; upload a file with -T") }
             for header in headers where FieldArgument(header) == nil {
                 throw ValidationError(FieldArgument.problem(with: header))

@@ -122,6 +122,10 @@
             // A session with nothing but such transfers is idle.
             let answers = try await fixture.exchange([#"{"attach":{"session":"s"}}"# + "\n"], answers: 2)
             #expect(answers.last?.hasPrefix(#"{"idle":{"needCredential":[{"#) == true)
+            #expect(waiting.message?.contains("refused") == false)
+            _ = try await fixture.session().resume(added.id, user: "u", password: "wrong")
+            let refused = try await fixture.wait(for: .needsCredential, of: added.id)
+            #expect(refused.message?.hasPrefix("the user name and password were refused: ") == true)
             fixture.origin.change { $0.status = .ok }
             let resumed = try await fixture.session().resume(added.id, user: "u", password: "secret")
             #expect(resumed.state == .waiting && resumed.failures == 0)

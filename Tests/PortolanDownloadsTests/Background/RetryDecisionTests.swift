@@ -12,7 +12,7 @@
     @Suite struct RetryDecisionTests {
         private func decision(
             _ code: LoadError.Code, status: Int? = nil, retryAfter: String? = nil, domain: String? = nil, isRepeatable: Bool = true,
-            failures: Int = 1, random: Double = 1
+            wasRedirected: Bool = false, failures: Int = 1, random: Double = 1
         ) throws -> RetryDecision {
             var response: Response?
             if let status {
@@ -21,8 +21,8 @@
                 response = Response(url: try URLRecord(parsing: "http://h/"), status: .init(code: status), fields: fields)
             }
             return RetryDecision(
-                LoadError(code, domain: domain, message: ""), response, isRepeatable: isRepeatable, failures: failures, delay: .seconds(1),
-                now: 1000, random: random)
+                LoadError(code, domain: domain, message: ""), response, isRepeatable: isRepeatable, wasRedirected: wasRedirected,
+                failures: failures, delay: .seconds(1), now: 1000, random: random)
         }
 
         @Test(arguments: [
@@ -48,6 +48,9 @@
         @Test func requestThatWasNotSentIsTriedAgainWithAnyMethod() throws {
             #expect(try decision(.cannotConnect, isRepeatable: false) == .retry(at: 1001))
             #expect(try decision(.connectionLost, isRepeatable: false) == .fail)
+            // The request was sent, and only that of the redirect was not.
+            #expect(try decision(.cannotConnect, isRepeatable: false, wasRedirected: true) == .fail)
+            #expect(try decision(.cannotConnect, wasRedirected: true) == .retry(at: 1001))
         }
 
         @Test(arguments: [(1, 1.0), (2, 2), (3, 4), (10, 512), (11, 600), (1_000_000, 600), (.max, 600)])
