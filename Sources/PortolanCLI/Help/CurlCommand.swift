@@ -30,12 +30,24 @@ struct CurlCommand: ParsableCommand {
             "-o, -O",
             "A file gets its name when it is complete, so a failed load leaves no part of it, and keeps an old file. --remove-on-error has no effect."
         ),
-        ("-O", "One -O is for all URLs. An existing file is not overwritten, unless with --clobber, because its name comes from a URL."),
+        (
+            "-O",
+            "One -O is for all URLs. An existing file is not overwritten, unless with --clobber, because its name comes from a URL. Percent codes in "
+                + "the name are decoded, and a URL without a name gives the name of its folder, or 'download'."
+        ),
         ("-J", "Only together with -O. The name never begins with a dot. Excludes -i and -I."),
         (
             "-C",
             "The file is continued only if the server shows that it is the same (If-Range); other responses fail with status 33. A file that is longer "
                 + "than the offset is refused (23). -C 0 replaces a file when the new one is complete."
+        ),
+        ("-I", "With -X GET, the body is written, too."),
+        ("-r", "With -d or -T, Range is sent, and not Content-Range."),
+        ("--create-dirs", "The folders have the permissions that umask allows, and not 0750."),
+        ("--limit-rate", "The limit is for all URLs together, also with -Z."),
+        (
+            "multipart/x-mixed-replace",
+            "Each part is a response with a head of its own, also with --raw. -D and -w have nothing of the head around the parts."
         ),
         ("-c", "The cookies of the file are also sent, as with -b."),
         (
@@ -63,7 +75,10 @@ struct CurlCommand: ParsableCommand {
             "-i, -D",
             "Lines of a head have the form 'Name: value', and fields in several lines are joined. Heads of a proxy's tunnel are not written."
         ),
-        ("--etag-save", "For one URL. The tag of an error (status 400 or more) is not saved."),
+        (
+            "--etag-save",
+            "For one URL, and only to a file. The file stays as it is if the response has no ETag, or is an error (status 400 or more)."
+        ),
         ("--no-clobber", "The numbers of files go up to 9999, and not to 100."),
         ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
         ("-d @FILE", "A file that does not exist is exit status 26; nothing is sent."),
