@@ -379,6 +379,18 @@ struct CookieJar {
         _ = consume endedObservation
     }
 
+    @Test func leadingDotOfADomainMeansAllItsHosts() throws {
+        let jar = CookieJar()
+        try jar.storage.set(Cookie(name: "a", value: "1", domain: ".example.com"))
+        try jar.storage.set(Cookie(name: "b", value: "2", domain: "example.com"))
+        #expect(try jar.header("https://example.com/") == "a=1; b=2")
+        #expect(try jar.header("https://www.example.com/") == "a=1")
+        // ".co.uk" is a public suffix, and ".." no domain.
+        for domain in [".co.uk", "..example.com", "."] {
+            #expect(throws: (any Error).self) { try jar.storage.set(Cookie(name: "c", value: "3", domain: domain)) }
+        }
+    }
+
     @Test func cookiesOfAProgramAreChecked() throws {
         let storage = CookieStorage()
         for (cookie, isValid) in [

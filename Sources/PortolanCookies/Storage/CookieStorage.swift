@@ -327,7 +327,9 @@ extension Cookie {
             try fail("its name and its value have more than \(SetCookie.contentLimit) bytes together")
         }
         if path.first != "/" { try fail("the path '\(path)' does not begin with '/'") }
-        guard !domain.isEmpty, let url = try? URLRecord(parsing: "http://\(domain)/"), url.host == domain[...] else {
+        guard !domain.isEmpty, domain.utf8.first != UInt8(ascii: "."), let url = try? URLRecord(parsing: "http://\(domain)/"),
+            url.host == domain[...]
+        else {
             try fail("'\(domain)' is not a host as URLs have them, in lower case")
         }
         if !isHostOnly, PublicSuffixList.isPublicSuffix(domain) { try fail("'\(domain)' is a public suffix") }
