@@ -54,8 +54,9 @@
             var nextAttachment = 0
             var connections = 0
             var isStopping = false
-            /// The acknowledged transfers that are still in the journal, because it could not be written.
-            var unremoved: Set<Int64> = []
+            /// The acknowledged transfers that are still in the journal, because it could not be written, and whether
+            /// they have secrets.
+            var unremoved: [Int64: Bool] = [:]
             /// Waits for a change of the network; `nil` while no transfer lacks one.
             var networkObserver: NetworkChanges.Observer?
             /// Since when nothing has happened, on the clock of `MonotonicTime`; `nil` while there is something to do.
@@ -152,7 +153,8 @@
                 do throws(LoadError) {
                     try Self.checkFile(of: entry, state)
                 } catch {
-                    try? journal.remove(number)  // because the next start of the service would find the same problem
+                    // `try?` because the next start of the service would find the same problem.
+                    try? journal.remove(number, hasSecrets: task.hasSecrets)
                     throw error
                 }
                 state.entries[number] = entry
@@ -234,12 +236,12 @@
                     return
                 }
                 state.entries[end.id] = nil
-                state.unremoved.insert(end.id)
+                state.unremoved[end.id] = entry.task.hasSecrets
                 state.change()
-                for id in state.unremoved {
+                for (id, hasSecrets) in state.unremoved {
                     do throws(StoreError) {
-                        try journal.remove(id)
-                        state.unremoved.remove(id)
+                        try journal.remove(id, hasSecrets: hasSecrets)
+                        state.unremoved[id] = nil
                     } catch {
                         logger.error("\(error.message)")
                         return

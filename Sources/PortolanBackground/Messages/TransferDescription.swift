@@ -81,6 +81,9 @@
             return request
         }
 
+        /// Whether it may contain a password or a token.
+        var hasSecrets: Bool { user != nil || !fields.isEmpty || url.utf8.contains { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") } }
+
         /// Whether the server may receive the request twice (RFC 9110 §9.2.2).
         var canBeRepeated: Bool { HTTPRequest.Method(method)?.isIdempotent ?? false }
 

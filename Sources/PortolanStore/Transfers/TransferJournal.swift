@@ -136,10 +136,11 @@
             }
         }
 
-        package func remove(_ number: Int64) throws(StoreError) {
+        /// - Parameter hasSecrets: whether nothing of it may stay in the log of the file, which takes longer.
+        package func remove(_ number: Int64, hasSecrets: Bool) throws(StoreError) {
             _ = try write { statements in try statements.execute("DELETE FROM transfer WHERE number = ?", [.integer(number)]) }
-            // The log has the passwords of the transfer. `try?` because it is also emptied at the end.
-            database.withLock { try? $0.set(pragma: "wal_checkpoint(TRUNCATE)") }
+            // `try?` because the log is also emptied at the end.
+            if hasSecrets { database.withLock { try? $0.set(pragma: "wal_checkpoint(TRUNCATE)") } }
         }
 
         package func close() {

@@ -179,7 +179,7 @@
             let first = try journal.add(key: "k", session: "s", task: [1], status: [2])
             let second = try journal.add(key: "k", session: "s", task: [1], status: [2])
             #expect(first.isNew && !second.isNew && first.number == second.number)
-            try journal.remove(first.number)
+            try journal.remove(first.number, hasSecrets: false)
             #expect(try journal.add(key: "k", session: "s", task: [], status: []).number > first.number)
             journal.close()
         }
