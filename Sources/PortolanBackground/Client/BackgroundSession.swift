@@ -26,7 +26,7 @@
     /// The service does not share the program's loader: it has no cookies, no cache, and no handlers but the built-in
     /// ones and the installed plugins. Requests need absolute file paths.
     ///
-    /// Any thread. Errors are `LoadError`s: ``LoadError/Code/cannotConnect`` if the service can't be started.
+    /// Any thread. Errors are `LoadError`s: `LoadError.Code.cannotConnect` if the service can't be started.
     public final class BackgroundSession: Sendable {
         /// Identifies the session among the user's programs. For example, a name in reverse-DNS notation.
         public let identifier: String
@@ -36,7 +36,7 @@
         ///   - identifier: at most 256 bytes.
         ///   - place: the folders of the service; `nil` for ``ServicePlace/standard()``.
         ///   - command: the command line that starts the service.
-        /// - Throws: ``LoadError/Code/ioFailed`` if the environment names no folder.
+        /// - Throws: `LoadError.Code.ioFailed` if the environment names no folder.
         public init(identifier: String, place: ServicePlace? = nil, command: [String] = ["portolan", "transferd"]) throws(LoadError) {
             self.identifier = identifier
             if let place {
@@ -70,7 +70,7 @@
         ///   - path: the absolute path of the file.
         ///   - options: how the download is made.
         /// - Returns: the transfer, which the service has in its journal.
-        /// - Throws: ``LoadError/Code/badRequest`` for a request that the service can't store, or if another transfer
+        /// - Throws: `LoadError.Code.badRequest` for a request that the service can't store, or if another transfer
         ///   writes the same file.
         @discardableResult
         public func download(_ request: Request, to path: String, _ options: Options = Options()) async throws(LoadError)
@@ -130,7 +130,7 @@
             get async throws(LoadError) { try await perform { (session) throws(LoadError) in try session.waitForTransfers() } }
         }
 
-        /// - Throws: ``LoadError/Code/notFound`` if there is no such transfer, or its end was acknowledged.
+        /// - Throws: `LoadError.Code.notFound` if there is no such transfer, or its end was acknowledged.
         public func transfer(_ id: BackgroundTransfer.ID) async throws(LoadError) -> BackgroundTransfer {
             try await perform { (session) throws(LoadError) in try session.transfer(.show(id: id)) }
         }
@@ -181,7 +181,7 @@
         ///
         /// - Parameter receive: called for one transfer at a time. When it returns, the end is acknowledged, and the
         ///   service forgets the transfer. If the program is killed before that, the end is delivered again.
-        /// - Throws: ``LoadError/Code/noResources`` if another program receives the ends of this session.
+        /// - Throws: `LoadError.Code.noResources` if another program receives the ends of this session.
         public func receiveEnds(_ receive: @escaping @Sendable (BackgroundTransfer) -> Bool) async throws(LoadError) {
             let current = Mutex<LineConnection?>(nil)
             let isCancelled = Atomic(false)

@@ -60,12 +60,12 @@
         ///
         /// - Parameters:
         ///   - place: where the socket and the journal are.
-        ///   - loader: loads the transfers. It should have no ``Loader/Configuration/retries``, because the service
+        ///   - loader: loads the transfers. It should have no `Loader.Configuration.retries`, because the service
         ///     tries again itself.
         ///   - limits: the limits.
         ///   - logger: receives problems of the journal.
         /// - Returns: `nil` if another service runs at the same place.
-        /// - Throws: ``LoadError/Code/ioFailed`` and the like if the folders can't be used.
+        /// - Throws: `LoadError.Code.ioFailed` and the like if the folders can't be used.
         public init?(
             at place: ServicePlace, loader: Loader, limits: Limits = Limits(), logger: Logger = Logger(label: "org.portolan.transferd")
         )
@@ -99,7 +99,7 @@
         /// Serves programs and makes transfers, until ``stop()`` is called, or ``Limits/idle`` is over. Blocks. Call it
         /// once.
         ///
-        /// - Throws: ``LoadError/Code/noResources`` if no thread can be started.
+        /// - Throws: `LoadError.Code.noResources` if no thread can be started.
         public func run() throws(LoadError) {
             defer {
                 // First the names, so that nobody finds a socket that nobody serves.

@@ -41,7 +41,7 @@
         /// `portolan` in `$XDG_RUNTIME_DIR`, and `portolan/transfers` in `$XDG_STATE_HOME` or `~/.local/state`. Without
         /// `$XDG_RUNTIME_DIR`, the only socket is in the state folder.
         ///
-        /// - Throws: ``LoadError/Code/ioFailed`` if the environment names no folder.
+        /// - Throws: `LoadError.Code.ioFailed` if the environment names no folder.
         ///
         /// XDG Base Directory Specification
         public static func standard() throws(LoadError) -> Self {

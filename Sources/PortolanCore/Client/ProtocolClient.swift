@@ -47,7 +47,9 @@ public protocol ProtocolClient: AnyObject, Sendable {
     ///
     /// Optional.
     ///
-    /// - Parameter decide: called once, on any thread, with the response to store; `nil` to store nothing.
+    /// - Parameters:
+    ///   - response: what the rules allow to store.
+    ///   - decide: called once, on any thread, with the response to store; `nil` to store nothing.
     func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void)
 
     /// The response. If the handler declares ``HandlerTraits/multipart``, each part has its own response.

@@ -14,7 +14,9 @@
 
             let kind: Kind
 
-            /// - Parameter host: a name or an address. The connection is not encrypted.
+            /// - Parameters:
+            ///   - host: a name or an address. The connection is not encrypted.
+            ///   - port: the port of the server.
             public static func tcp(host: String, port: UInt16 = 6379) -> Self { Self(kind: .tcp(host: host, port: port)) }
             public static func unix(path: String) -> Self { Self(kind: .unix(path: path)) }
 

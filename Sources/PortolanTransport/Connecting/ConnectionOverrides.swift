@@ -61,7 +61,7 @@ public struct ConnectionOverrides: Hashable, Sendable {
     ///   - host: the name or the address in the URL; `nil` for every host.
     ///   - port: the port in the URL, or the default port of its scheme; `nil` for every port.
     ///   - addresses: IPv4 and IPv6 addresses, IPv6 with or without brackets.
-    /// - Throws: ``LoadError/Code/badRequest`` if a text is no address, or if there is none.
+    /// - Throws: `LoadError.Code.badRequest` if a text is no address, or if there is none.
     public mutating func resolve(_ host: String?, port: Int?, to addresses: [String]) throws(LoadError) {
         var parsed: [IPAddress] = []
         for text in addresses {
