@@ -61,7 +61,7 @@ extension Loader.Configuration {
     /// Whether each top-level site has its own part of the cache, so that a site can't find out what another one has
     /// loaded. `false` by default.
     ///
-    /// The site is that of ``Request/mainDocumentURL`` or, without one, that of the request's own URL. Documents
+    /// The site is that of `Request.mainDocumentURL` or, without one, that of the request's own URL. Documents
     /// without a host share a part.
     ///
     /// Fetch, "determine the HTTP cache partition"
@@ -86,7 +86,9 @@ extension Loader {
 
     /// Makes a loader with the handlers of ``ProtocolRegistry/shared``.
     ///
-    /// - Parameter delegate: receives the events of tasks without a delegate of their own, and the end of the loader.
+    /// - Parameters:
+    ///   - configuration: the settings of the loader, which it copies.
+    ///   - delegate: receives the events of tasks without a delegate of their own, and the end of the loader.
     public convenience init(configuration: Configuration = .default, delegate: (any LoaderDelegate)? = nil) {
         self.init(configuration: configuration, registry: .shared, delegate: delegate)
     }

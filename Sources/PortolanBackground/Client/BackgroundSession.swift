@@ -145,7 +145,8 @@
         ///
         /// - Parameters:
         ///   - id: the transfer.
-        ///   - user: answers the server's challenge, with `password`; `nil` to keep those of the transfer.
+        ///   - user: the user name for the server's challenge; `nil` to keep that of the transfer, with its password.
+        ///   - password: the password of the user; without effect without `user`.
         @discardableResult
         public func resume(_ id: BackgroundTransfer.ID, user: String? = nil, password: String? = nil) async throws(LoadError)
             -> BackgroundTransfer
