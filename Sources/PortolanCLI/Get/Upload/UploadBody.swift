@@ -159,15 +159,17 @@ enum UploadBody {
     /// RFC 9110 §14.5
     static func file(_ path: String, continuingAt point: ResumePoint?) throws(Failure) -> RequestBody {
         guard let point, point != .byte(0) else { return RequestBody(body: try file(path)) }
-        guard path != "-", FileSystem.kind(at: path) != .special, let size = try regularFile(path).length else {
+        guard path != "-", FileSystem.kind(at: path) != .special else {
             throw Failure(.uploadFailed, "-C: only a part of a regular file can be sent, and '\(path)' is none")
         }
         let offset: Int64 = if case .byte(let offset) = point { offset } else { 0 }
-        if offset >= size, point != .endOfFile {
-            throw Failure(.uploadFailed, "-C \(offset): nothing is left to send, because '\(path)' has \(size) bytes")
+        let body = try regularFile(path, from: offset)
+        guard let length = body.length, length > 0 else {
+            if point == .endOfFile { return RequestBody(body: body) }
+            throw Failure(.uploadFailed, "-C \(offset): nothing is left to send, because '\(path)' has \(offset) bytes")
         }
-        let range = HTTPField(name: .contentRange, value: "bytes \(offset)-\(size - 1)/\(size)")
-        return RequestBody(body: try regularFile(path, from: offset), fields: size > 0 ? [range] : [])
+        let size = offset + length
+        return RequestBody(body: body, fields: [HTTPField(name: .contentRange, value: "bytes \(offset)-\(size - 1)/\(size)")])
     }
 
     /// Streams a file, or input of unknown length: `-`, a FIFO or a device.

@@ -44,6 +44,26 @@ import Testing
         #expect(throws: failure) { try UploadBody.form(of: [DataArgument(.data, "@.")]) }
     }
 
+    /// RFC 9110 §14.5
+    @Test func restOfAFileSaysWhichPartItIs() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Array("0123456789".utf8), to: "f")
+        for (point, rest, range) in [
+            (nil, "0123456789", nil), (.byte(0), "0123456789", nil), (.byte(3), "3456789", "bytes 3-9/10"), (.byte(9), "9", "bytes 9-9/10"),
+            (.endOfFile, "0123456789", "bytes 0-9/10"),
+        ] as [(ResumePoint?, String, String?)] {
+            let body = try UploadBody.file(path, continuingAt: point)
+            #expect(try await text(of: body.body) == rest)
+            #expect(body.fields.map(\.value) == (range.map { [$0] } ?? []))
+        }
+        #expect(try UploadBody.file(folder.write([], to: "empty"), continuingAt: .endOfFile).fields.isEmpty)
+        for (path, point) in [(path, .byte(10)), (path, .byte(11)), ("-", .byte(1)), ("/dev/null", .byte(1)), ("-", .endOfFile)]
+            as [(String, ResumePoint)]
+        {
+            #expect(throws: Failure.self) { try UploadBody.file(path, continuingAt: point) }
+        }
+    }
+
     @Test(arguments: [
         ("http://h/dir/", "a/b c?.txt", "http://h/dir/b%20c%3F.txt"), ("http://h/", "x", "http://h/x"), ("http://h/f", "x", "http://h/f"),
         ("http://h/dir/?q", "x", "http://h/dir/x?q"), ("http://h/", "-", "http://h/"), ("http://h/", "..", "http://h/"),
