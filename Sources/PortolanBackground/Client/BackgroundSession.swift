@@ -201,7 +201,7 @@
             try result.get()
         }
 
-        /// What a program says of an end.
+        /// The answer of a program to an end.
         package enum Receipt: Sendable {
             /// The service forgets the transfer, and sends the next end.
             case acknowledged
@@ -231,7 +231,10 @@
                 let connection = try start.connect()
                 guard willUse(connection) else { return }
                 try connection.write(ServiceRequest.attach(session: identifier))
-                while let line = try connection.readLine(atMost: ServiceMessage.answerLimit) {
+                // Ends come at any time, but the first line is an answer.
+                var limit = Optional(start.longestAnswer)
+                while let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: limit) {
+                    limit = nil
                     switch try ServiceMessage.decode(ServiceAnswer.self, from: line) {
                     case .attached: break
                     case .ended(let transfer, let end):
@@ -266,7 +269,7 @@
         /// Waits until the service has the last acknowledgement, because the program may end now.
         private func confirmAcknowledgement(on connection: LineConnection) throws(LoadError) {
             try connection.write(ServiceRequest.list(session: ""))
-            while let line = try connection.readLine(atMost: ServiceMessage.answerLimit) {
+            while let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: start.longestAnswer) {
                 if case .transfers = try ServiceMessage.decode(ServiceAnswer.self, from: line) { return }
             }
         }

@@ -71,6 +71,7 @@
             let (output, input) = (Descriptor(number: ends[0]), Descriptor(number: ends[1]))
             // `try?` because nothing that was written can be lost.
             defer { try? output.close() }
+            place.limitLog()
             let error = spawn(writingTo: input)
             try? input.close()
             if let error {
@@ -105,7 +106,6 @@
             defer { unsafe posix_spawn_file_actions_destroy(&actions) }
             unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, output.number, STDOUT_FILENO)
-            place.limitLog()
             unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, place.log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
             var attributes = posix_spawnattr_t()
             unsafe posix_spawnattr_init(&attributes)

@@ -14,41 +14,8 @@
     ///
     /// Any thread. ``run()`` starts the transfers, on the thread that calls it.
     final class TransferQueue: Sendable {
-        private struct Entry {
-            var task: TransferDescription
-            var status: TransferStatus
-            /// The load of a running transfer.
-            var load: LoadTask?
-            /// Whether a program has cancelled the running transfer.
-            var isCancelled = false
-            /// The written file, without symbolic links; `nil` if there is none.
-            let writtenPath: String?
-
-            init(task: TransferDescription, status: TransferStatus) {
-                (self.task, self.status) = (task, status)
-                writtenPath = task.writtenPath.map(FileSystem.canonical)
-            }
-
-            var end: EndIdentifier { EndIdentifier(id: status.transfer.id, round: status.round) }
-            var isEnded: Bool { status.transfer.state.isEnd }
-            var isActive: Bool { status.transfer.state == .waiting || status.transfer.state == .running }
-
-            /// The transfer with the progress of its load.
-            var current: BackgroundTransfer {
-                var entry = self
-                if let progress = load?.progress { entry.record(progress) }
-                return entry.status.transfer
-            }
-
-            mutating func record(_ progress: LoadProgress) {
-                let isUpload = task.kind == .upload
-                status.transfer.bytes = isUpload ? progress.bytesSent : progress.bytesWritten
-                status.transfer.expectedBytes = isUpload ? progress.expectedBytesToSend : progress.expectedBytesToWrite
-            }
-        }
-
         private struct State {
-            var entries: [Int64: Entry] = [:]
+            var entries: [Int64: QueuedTransfer] = [:]
             /// The sessions whose ends go to a program, each with the number of its connection.
             var attached: [String: Int] = [:]
             var nextAttachment = 0
@@ -87,7 +54,7 @@
                     continue
                 }
                 status.transfer.id = row.number
-                state.entries[row.number] = Entry(task: task, status: status)
+                state.entries[row.number] = QueuedTransfer(task: task, status: status)
             }
             self.state = ConditionLock(state)
             recover()
@@ -97,7 +64,7 @@
         private func recover() {
             state.withLock { state in
                 for (id, var entry) in state.entries where entry.status.transfer.state == .running {
-                    if let path = Self.place(of: entry) {
+                    if let path = entry.placedPath {
                         // `try?` because only the number of bytes would be missing.
                         if entry.task.kind == .download, let file = try? FileSystem.openForReading(path) {
                             entry.status.transfer.bytes = FileSystem.size(of: file) ?? 0
@@ -116,20 +83,6 @@
             }
         }
 
-        /// The path of the file that was about to get its name, if it has got the name; otherwise `nil`.
-        private static func place(of entry: Entry) -> String? {
-            guard let file = entry.status.movingFile, let written = entry.task.writtenPath else { return nil }
-            // `try?` because a path that can't be resolved has no file.
-            guard let path = entry.task.existingFile == "replace" ? try? FileSystem.destination(of: written) : written else { return nil }
-            let (folder, name) = FileSystem.split(path)
-            // With numbers at the end, long names are shortened.
-            let prefix = String(name.unicodeScalars.prefix(60))
-            let names = ((try? FileSystem.names(in: folder)) ?? []).filter { $0.hasPrefix(prefix) }
-            return names.map { folder + $0 }.first { candidate in
-                FileIdentity(at: candidate).map { $0.device == file.device && $0.inode == file.inode } ?? false
-            }
-        }
-
         // MARK: Requests of programs
 
         func add(key: String, session: String, _ task: TransferDescription) throws(LoadError) -> BackgroundTransfer {
@@ -138,7 +91,7 @@
             }
             try task.check()
             let description = try ServiceMessage.encode(task)
-            var entry = Entry(task: task, status: TransferStatus(transfer: task.transfer(0, session: session), added: now))
+            var entry = QueuedTransfer(task: task, status: TransferStatus(transfer: task.transfer(0, session: session), added: now))
             return try changing { (state) throws(LoadError) in
                 guard !state.isStopping else { throw Self.ending }
                 guard state.entries.count < limits.transfers else {
@@ -163,7 +116,7 @@
         }
 
         /// Two transfers can't write one file.
-        private static func checkFile(of entry: Entry, _ state: State) throws(LoadError) {
+        private static func checkFile(of entry: QueuedTransfer, _ state: State) throws(LoadError) {
             guard let path = entry.writtenPath,
                 let other = state.entries.values.first(where: {
                     !$0.isEnded && $0.writtenPath == path && $0.status.transfer.id != entry.status.transfer.id
@@ -327,7 +280,7 @@
         // MARK: Running
 
         private enum Step {
-            case start(Int64, Entry)
+            case start(Int64, QueuedTransfer)
             /// Something has changed: compute the next time again.
             case lookAgain
             case end
@@ -410,7 +363,7 @@
             return limits.idle.map { min(wait, max(since + $0 - MonotonicTime.now, .zero)) } ?? wait
         }
 
-        private func begin(_ entry: inout Entry) {
+        private func begin(_ entry: inout QueuedTransfer) {
             entry.status.transfer.state = .running
             entry.status.transfer.nextAttempt = nil
             entry.status.transfer.message = nil
@@ -419,7 +372,7 @@
             record(entry)
         }
 
-        private func start(_ id: Int64, _ entry: Entry) {
+        private func start(_ id: Int64, _ entry: QueuedTransfer) {
             do throws(LoadError) {
                 let load = try makeLoad(id, entry.task)
                 let isWanted = state.withLock { state in
@@ -490,7 +443,7 @@
             }
         }
 
-        private func end(_ entry: inout Entry, _ error: LoadError, _ response: Response?, wasRedirected: Bool, isStopping: Bool) {
+        private func end(_ entry: inout QueuedTransfer, _ error: LoadError, _ response: Response?, wasRedirected: Bool, isStopping: Bool) {
             if entry.isCancelled {
                 error.resumeData.map { data in entry.task.destination.map { data.discard(from: $0) } }
                 return end(&entry, .cancelled, nil)
@@ -538,7 +491,7 @@
         }
 
         /// RFC 9110 §9.2.2
-        private func endInterruptedRequest(_ entry: inout Entry, _ cause: String) {
+        private func endInterruptedRequest(_ entry: inout QueuedTransfer, _ cause: String) {
             entry.status.transfer.errorCode = LoadError.Code.connectionLost.rawValue
             end(
                 &entry, .failed,
@@ -546,7 +499,7 @@
             )
         }
 
-        private func finish(_ entry: inout Entry, at path: String?, _ file: DownloadedFile?) {
+        private func finish(_ entry: inout QueuedTransfer, at path: String?, _ file: DownloadedFile?) {
             if let path, entry.task.kind == .download { entry.status.transfer.path = path }
             if let file, entry.task.kind == .download {
                 (entry.status.transfer.bytes, entry.status.transfer.expectedBytes) = (file.size, file.size)
@@ -556,7 +509,7 @@
             end(&entry, .finished, notes.isEmpty ? nil : notes.joined(separator: "; "))
         }
 
-        private func end(_ entry: inout Entry, _ state: BackgroundTransfer.State, _ message: String?) {
+        private func end(_ entry: inout QueuedTransfer, _ state: BackgroundTransfer.State, _ message: String?) {
             (entry.status.transfer.state, entry.status.transfer.message, entry.status.transfer.nextAttempt) = (state, message, nil)
             (entry.status.movingFile, entry.status.hasBegun) = (nil, false)
             entry.status.ended = now
@@ -599,7 +552,7 @@
         // MARK: The journal
 
         /// Writes the status. If that fails, the transfer goes on, and begins again after the end of the process.
-        private func record(_ entry: Entry) {
+        private func record(_ entry: QueuedTransfer) {
             do throws(StoreError) {
                 try journal.update(entry.status.transfer.id, status: Self.encode(entry.status))
             } catch {

@@ -83,14 +83,20 @@
                 lock.release()
                 throw LoadError(.ioFailed, message: error.message)
             }
-            var listeners: [Descriptor] = []
-            do throws(LoadError) {
-                for path in place.sockets { listeners.append(try LocalSocket.listen(at: path)) }
-            } catch {
-                for listener in listeners { try? listener.close() }  // because the first error is reported
+            var (listeners, problem): ([Descriptor], LoadError?) = ([], nil)
+            for path in place.sockets {
+                do throws(LoadError) {
+                    listeners.append(try LocalSocket.listen(at: path))
+                } catch {
+                    logger.warning("\(error.message)")
+                    problem = problem ?? error
+                }
+            }
+            // Not every file system has sockets. One of the two is enough.
+            if let problem, listeners.isEmpty {
                 journal.close()
                 lock.release()
-                throw error
+                throw problem
             }
             self.listeners = listeners
             lock.write("\(getpid())\n")

@@ -21,10 +21,13 @@
         public let stateFolder: String
 
         /// The service listens at each of these paths. Programs can have other runtime folders, and a runtime folder is
-        /// removed when its user logs out, so there is also a socket beside the journal.
+        /// removed when its user logs out, so there is also a socket beside the journal. Paths that are too long for a
+        /// socket are left out, unless both are.
         var sockets: [String] {
-            let (first, second) = ("\(runtimeFolder)/transferd.sock", "\(stateFolder)/transferd.sock")
-            return second == first || second.utf8.count > LocalSocket.pathLimit ? [first] : [first, second]
+            let folders = runtimeFolder == stateFolder ? [runtimeFolder] : [runtimeFolder, stateFolder]
+            let paths = folders.map { "\($0)/transferd.sock" }
+            let usable = paths.filter { $0.utf8.count <= LocalSocket.pathLimit }
+            return usable.isEmpty ? paths : usable
         }
 
         /// Locked while a service runs. Contains the number of its process.

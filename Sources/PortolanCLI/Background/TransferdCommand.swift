@@ -18,8 +18,8 @@
         static let configuration = CommandConfiguration(
             commandName: "transferd", abstract: "Make the background transfers of this user.",
             discussion: """
-                'portolan background' starts this service when it is needed. Its socket is in $XDG_RUNTIME_DIR/portolan, its journal in 'portolan/transfers' \
-                in $XDG_STATE_HOME or ~/.local/state. SIGTERM ends it; its transfers go on when it is started again.
+                'portolan background' starts this service when it is needed. Its socket is in $XDG_RUNTIME_DIR/portolan, and another one beside its journal, in \
+                'portolan/transfers' in $XDG_STATE_HOME or ~/.local/state. SIGTERM ends it; its transfers go on when it is started again.
                 """)
 
         @Option(

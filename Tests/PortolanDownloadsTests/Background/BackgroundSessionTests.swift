@@ -293,6 +293,27 @@
             let session = BackgroundSession(identifier: "s", start)
             let error = await #expect(throws: LoadError.self) { _ = try await session.transfers }
             #expect(error?.code == .timedOut, "\(String(describing: error))")
+            let other = await #expect(throws: LoadError.self) { try await session.receiveEnds { _ in true } }
+            #expect(other?.code == .timedOut, "\(String(describing: other))")
+        }
+
+        @Test func pathThatIsTooLongForASocketIsLeftOut() {
+            let long = "/" + String(repeating: "x", count: 100)
+            #expect(ServicePlace(runtimeFolder: long, stateFolder: "/s").sockets == ["/s/transferd.sock"])
+            #expect(ServicePlace(runtimeFolder: "/r", stateFolder: long).sockets == ["/r/transferd.sock"])
+            #expect(ServicePlace(runtimeFolder: "/r", stateFolder: "/s").sockets == ["/r/transferd.sock", "/s/transferd.sock"])
+            #expect(ServicePlace(runtimeFolder: "/s", stateFolder: "/s").sockets == ["/s/transferd.sock"])
+            // The error says how long a path can be.
+            #expect(ServicePlace(runtimeFolder: long, stateFolder: long).sockets.count == 1)
+        }
+
+        /// As in a folder on a file system without sockets.
+        @Test(arguments: [0, 1]) func oneOfTheSocketsIsEnough(missing: Int) async throws {
+            try fixture.place.prepare()
+            try fixture.folder.write([1], to: missing == 0 ? "run/transferd.sock/file" : "state/transferd.sock/file")
+            let service = try fixture.start()
+            #expect(try await fixture.add().id == 1)
+            try await service.stop()
         }
 
         @Test func secondServiceAtOnePlaceIsRefused() async throws {
