@@ -12,8 +12,8 @@ struct ClientScript: Sendable {
     /// The pieces of the upload body.
     var body: [[UInt8]] = []
     var bodySource = BodySource.ready
-    /// How long `read_body` waits after it has copied the bytes to the plugin's buffer.
-    var readTime = Duration.zero
+    /// Where `read_body` meets that of other loads after it has copied the bytes to the plugin's buffer.
+    var readMeeting: ReadMeeting?
     /// The index, from 0, of the first event that returns STOPPED; all later events return it too.
     var stopEventIndex: Int?
     /// The deliveries that are paused: an event-driven load receives PAUSE, a blocking load waits in the call.
@@ -47,7 +47,7 @@ struct ClientScript: Sendable {
 
     /// Whether the client does not stop, pause or delay the load, so that the load must reach its own end.
     var isUndisturbed: Bool {
-        followsRedirects && bodySource == .ready && readTime == .zero && stopEventIndex == nil && pauses == .none && !wakesInPause
+        followsRedirects && bodySource == .ready && readMeeting == nil && stopEventIndex == nil && pauses == .none && !wakesInPause
             && !resumesWithoutPause
             && decision == .atOnce && nestedOutcome == .loaded && !changesThreads && !refusesWatches && whileDelivering == nil
             && stored == nil

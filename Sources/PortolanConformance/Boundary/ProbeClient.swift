@@ -236,7 +236,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
             return Int64(flow == PORTOLAN_STOPPED ? flow.rawValue : PORTOLAN_WAIT.rawValue)
         }
         unsafe buffer?.copyMemory(from: bytes, byteCount: bytes.count)
-        if script.readTime > .zero { Polling.sleep(script.readTime) }
+        script.readMeeting?.arrive()
         let flow = record(.readBody(Int64(bytes.count)))
         return flow == PORTOLAN_STOPPED ? Int64(flow.rawValue) : Int64(bytes.count)
     }

@@ -91,9 +91,10 @@ extension RuleCatalogue {
                 }
                 guard zip(uploads, baselineUploads).allSatisfy({ $0.1.body.flatMap(\.self) == $1.result.body }) else { continue }
                 isEchoed = true
+                let readMeeting = ReadMeeting()
                 let concurrentLoads = try uploads.map { request, script throws(CheckSkipped) in
                     var script = script
-                    script.readTime = .milliseconds(3)
+                    script.readMeeting = readMeeting
                     return try context.make(request, of: instance, script)
                 }
                 for probedLoad in concurrentLoads { try probedLoad.start() }
