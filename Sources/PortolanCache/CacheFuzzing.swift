@@ -50,9 +50,9 @@ public import PortolanURL
         _ = Invalidation.urls(method: .post, url: url, status: .ok, fields: second.response)
         _ = Invalidation.clearsCache(second.response, of: url)
         return switch lookup.decide([stored]) {
-        case .use(let use): use.reason.rawValue
-        case .validate(_, let reason), .load(let reason), .fail(let reason): reason.rawValue
-        case .complete: CacheReason.incomplete.rawValue
+        case .use(let use): use.reason.text
+        case .validate(_, let reason), .load(let reason), .fail(let reason): reason.text
+        case .complete: CacheReason.incomplete.text
         }
     }
 }

@@ -29,8 +29,7 @@ package struct HSTSPolicy: UpgradePolicy {
     ///
     /// - Returns: a message for the log; `nil` if the response does not have the field.
     package func learn(from response: Response) -> String? {
-        guard let name = HTTPField.Name("Strict-Transport-Security"), let field = response.fields.first(where: { $0.name == name })
-        else { return nil }
+        guard let field = response.fields.first(where: { $0.name == .strictTransportSecurity }) else { return nil }
         let host = response.url.host.map(String.init) ?? ""
         func refusal(_ reason: String) -> String { "HSTS host not stored: \(host): \(reason)" }
         guard response.url.scheme == "https" else { return refusal("the response came without TLS (RFC 6797 §8.1)") }

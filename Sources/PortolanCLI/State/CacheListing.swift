@@ -157,7 +157,7 @@
                 }
             var lines = ["lifetime: \(freshness.lifetime) s (\(origin))", "age: \(freshness.age) s"]
             let use = use
-            lines.append("the response \(use.text): \(use.reason.rawValue)")
+            lines.append("the response \(use.text): \(use.reason.text)")
             if let usableUntil { lines.append("until: \(Self.date(usableUntil)), \(Duration.text(ofSeconds: usableUntil - now)) from now") }
             if let window = stored.directives.staleWhileRevalidate, window > 0 {
                 lines.append("then for \(window) s while the server is asked in the background (stale-while-revalidate)")
@@ -204,7 +204,7 @@
                                 [.string(selector.name), .text(selector.value.map { Self.value($0, of: selector.name) })]
                             })),
                     .init(name: "use", value: .string(use.name)),
-                    .init(name: "useReason", value: .string(use.reason.rawValue)),
+                    .init(name: "useReason", value: .string(use.reason.text)),
                     .init(name: "usableUntil", value: .count(usableUntil)),
                 ])
         }

@@ -36,27 +36,34 @@ package enum CacheAnswer: Hashable, Sendable {
     case unsatisfiableRange
 }
 
-/// Why a request is, or is not, answered from the cache. Cases of an RFC name their section.
+/// Why a request is, or is not, answered from the cache. The raw value is for programs.
 package enum CacheReason: String, CaseIterable, Hashable, Sendable {
-    case fresh = "the stored response is fresh (RFC 9111 §4.2)"
-    case immutable = "the stored response is fresh and immutable (RFC 8246)"
-    case maxStale = "the request accepts a stale response (RFC 9111 §5.2.1.2)"
-    case staleWhileRevalidate = "the stored response may be used while it is validated (RFC 5861 §3)"
-    case staleIfError = "the stored response may replace an error (RFC 5861 §4)"
-    case policy = "the cache policy of the request says so"
+    case fresh, immutable, maxStale, staleWhileRevalidate, staleIfError, policy
+    case stale, noCache, mustRevalidate, requestNoCache, requestMaxAge, requestMinFresh
+    case requestNoStore, method, precondition, noResponse, noMatch, missingRange, incomplete
 
-    case stale = "the stored response is stale (RFC 9111 §4.2)"
-    case noCache = "the stored response has 'no-cache' (RFC 9111 §5.2.2.4)"
-    case mustRevalidate = "the stored response is stale and has 'must-revalidate' (RFC 9111 §5.2.2.2)"
-    case requestNoCache = "the request has 'no-cache' (RFC 9111 §5.2.1.4)"
-    case requestMaxAge = "the stored response is older than 'max-age' of the request (RFC 9111 §5.2.1.1)"
-    case requestMinFresh = "the stored response is not fresh as long as 'min-fresh' of the request demands (RFC 9111 §5.2.1.3)"
-
-    case requestNoStore = "the request has 'no-store' (RFC 9111 §5.2.1.5)"
-    case method = "the method is neither GET nor HEAD (RFC 9111 §4)"
-    case precondition = "the request has a precondition for the origin server (RFC 9111 §4.3.2)"
-    case noResponse = "no response is stored for the URL"
-    case noMatch = "no stored response matches the fields that 'Vary' names (RFC 9111 §4.1)"
-    case missingRange = "the stored response does not have the octets (RFC 9111 §3.3)"
-    case incomplete = "the stored response is incomplete (RFC 9111 §3.3)"
+    /// The reason, for people. Reasons of an RFC name their section.
+    package var text: String {
+        switch self {
+        case .fresh: "the stored response is fresh (RFC 9111 §4.2)"
+        case .immutable: "the stored response is fresh and immutable (RFC 8246)"
+        case .maxStale: "the request accepts a stale response (RFC 9111 §5.2.1.2)"
+        case .staleWhileRevalidate: "the stored response may be used while it is validated (RFC 5861 §3)"
+        case .staleIfError: "the stored response may replace an error (RFC 5861 §4)"
+        case .policy: "the cache policy of the request says so"
+        case .stale: "the stored response is stale (RFC 9111 §4.2)"
+        case .noCache: "the stored response has 'no-cache' (RFC 9111 §5.2.2.4)"
+        case .mustRevalidate: "the stored response is stale and has 'must-revalidate' (RFC 9111 §5.2.2.2)"
+        case .requestNoCache: "the request has 'no-cache' (RFC 9111 §5.2.1.4)"
+        case .requestMaxAge: "the stored response is older than 'max-age' of the request (RFC 9111 §5.2.1.1)"
+        case .requestMinFresh: "the stored response is not fresh as long as 'min-fresh' of the request demands (RFC 9111 §5.2.1.3)"
+        case .requestNoStore: "the request has 'no-store' (RFC 9111 §5.2.1.5)"
+        case .method: "the method is neither GET nor HEAD (RFC 9111 §4)"
+        case .precondition: "the request has a precondition for the origin server (RFC 9111 §4.3.2)"
+        case .noResponse: "no response is stored for the URL"
+        case .noMatch: "no stored response matches the fields that 'Vary' names (RFC 9111 §4.1)"
+        case .missingRange: "the stored response does not have the octets (RFC 9111 §3.3)"
+        case .incomplete: "the stored response is incomplete (RFC 9111 §3.3)"
+        }
+    }
 }

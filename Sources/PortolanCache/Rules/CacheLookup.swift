@@ -252,7 +252,7 @@ package struct CacheLookup: Sendable {
         case .revalidate: forwarded.set(.cacheControl, "max-age=0".utf8)
         case .noStore, .reload:
             forwarded.set(.cacheControl, "no-cache".utf8)
-            if let pragma = HTTPField.Name("Pragma"), !fields.contains(pragma) { forwarded.set(pragma, "no-cache".utf8) }
+            if let pragma = HTTPField.Name.pragma, !fields.contains(pragma) { forwarded.set(pragma, "no-cache".utf8) }
         case .useProtocol, .preferCached, .onlyCached: break
         }
         return forwarded

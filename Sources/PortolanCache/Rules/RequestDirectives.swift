@@ -51,7 +51,12 @@ package struct RequestDirectives: Hashable, Sendable {
     }
 
     private static func hasPragmaNoCache(_ fields: HTTPFields) -> Bool {
-        guard let pragma = HTTPField.Name("Pragma") else { return false }
+        guard let pragma = HTTPField.Name.pragma else { return false }
         return !fields.forEachMember(of: pragma) { !$0.equalsIgnoringCase("no-cache") }
     }
+}
+
+extension HTTPField.Name {
+    /// Made once, because a cached load asks for it several times.
+    static let pragma = HTTPField.Name("Pragma")
 }

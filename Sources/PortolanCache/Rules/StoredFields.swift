@@ -90,7 +90,8 @@ package enum StoredFields {
     /// RFC 9111 §4, §5.1
     package static func answer(_ response: StoredResponse, age: Int64) -> HTTPFields {
         var fields = dated(response)
-        fields.set(.age, String(max(0, age)).utf8)
+        let age = HTTPField(name: .age, value: String(max(0, age)))
+        if fields.contains(.age) { fields[fields: .age] = [age] } else { fields.append(age) }
         return fields
     }
 

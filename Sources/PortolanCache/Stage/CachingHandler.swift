@@ -37,8 +37,12 @@ final class CachingHandler: CacheHandler {
         else { return nil }
         let key = CacheKey(request.url, partition: loader.configuration.cachePartition?(request))
         guard let entries = cache.store.immediateEntries(for: key) else { return nil }
+        guard entries.isEmpty else {
+            found.withLock { $0 = (key, entries) }
+            return nil
+        }
         let lookup = CacheLookup(method: request.method, fields: request.fields, policy: request.cachePolicy, now: cache.now())
-        guard entries.isEmpty, case .load(.noResponse) = lookup.decide([]),
+        guard case .load(.noResponse) = lookup.decide([]),
             let role = cache.beginFirst(key, CollapsedRequests.Candidate(lookup, request))
         else {
             found.withLock { $0 = (key, entries) }

@@ -243,7 +243,7 @@ final class CachingLoad: ProtocolLoad {
     /// Fails the load or answers with 504, because only a stored response may answer the request, and none can.
     private func fail(_ reason: CacheReason) {
         guard request.cachePolicy != .onlyCached else {
-            let message = "\(request.url.shortDescription) must come from the cache: \(reason.rawValue)"
+            let message = "\(request.url.shortDescription) must come from the cache: \(reason.text)"
             if case .over = end() { return }
             client.didFail(with: LoadError(.notOffered, message: message))
             return endSharing(.alone)

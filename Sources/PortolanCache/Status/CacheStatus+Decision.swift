@@ -8,7 +8,7 @@ extension CacheStatus {
     package static func hit(_ use: CacheDecision.Use, of response: StoredResponse, key: String? = nil) -> CacheStatus {
         var status = CacheStatus(
             cacheName: ownName, source: .hit, timeToLive: DeltaSeconds.difference(response.freshness.lifetime, use.age), key: key,
-            detail: use.reason.name)
+            detail: use.reason.rawValue)
         status.reason = use.reason
         return status
     }
@@ -20,24 +20,20 @@ extension CacheStatus {
         because reason: CacheReason, status: Int?, isStored: Bool, isCollapsed: Bool = false, key: String? = nil, refusal: String? = nil
     ) -> CacheStatus {
         let forward = Forward(reason.forwardReason, status: status, isStored: isStored, isCollapsed: isCollapsed)
-        var status = CacheStatus(cacheName: ownName, source: .forward(forward), key: key, detail: reason.name)
+        var status = CacheStatus(cacheName: ownName, source: .forward(forward), key: key, detail: reason.rawValue)
         (status.reason, status.refusal) = (reason, isStored ? nil : refusal)
         return status
     }
 
     /// The status of a request that only a stored response may answer, and none does.
     static func unanswered(because reason: CacheReason) -> CacheStatus {
-        var status = CacheStatus(cacheName: ownName, detail: reason.name)
+        var status = CacheStatus(cacheName: ownName, detail: reason.rawValue)
         status.reason = reason
         return status
     }
 }
 
 extension CacheReason {
-    /// The name of the case. To print a case needs reflection, so each is printed once.
-    var name: String { Self.names[self] ?? rawValue }
-    private static let names = Dictionary(uniqueKeysWithValues: allCases.map { ($0, "\($0)") })
-
     /// RFC 9211 §2.2
     var forwardReason: CacheStatus.ForwardReason {
         switch self {

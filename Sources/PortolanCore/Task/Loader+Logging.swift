@@ -36,7 +36,6 @@ extension Loader {
 
     /// Logs the credential and the cookies that a request carries before any challenge.
     func logAccess(of request: Request, _ task: LoadTask) {
-        guard logsSteps else { return }
         let place = request.url.shortDescription
         if let entry = request.authenticatedSpace?.entry, case .password(let scheme) = entry.space.kind {
             logAccess("carries a credential for \(place): \(scheme), accepted by an earlier response", of: task)

@@ -276,8 +276,8 @@ public final class Loader: Sendable {
         to request: inout Request, of handler: any ProtocolHandler, client: any ProtocolClient, task: LoadTask
     ) -> any ProtocolClient {
         addCredential(to: &request, of: task)
-        // An upgrade sends nothing.
-        defer { if !(handler is UpgradeHandler) { logAccess(of: request, task) } }
+        // An upgrade sends nothing. The cast takes longer than the rest of this function.
+        defer { if logsSteps, !(handler is UpgradeHandler) { logAccess(of: request, task) } }
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return client }
         var log: (@Sendable (String) -> Void)?
         if logsSteps { log = { [weak task] fact in if let task { task.loader.logAccess(fact, of: task) } } }

@@ -11,7 +11,7 @@
 /// continues it.
 enum NestedStarts {
     /// The largest number of loads that start inside each other on one thread.
-    static let limit = 8
+    static let limit = 16
 
     /// The number of starts on this thread that have not returned, as the bits of a pointer.
     private static let key: pthread_key_t? = {

@@ -40,7 +40,7 @@ struct CacheReport: Equatable, Sendable {
     /// - Returns: `nil` if the cache was not asked for the response.
     init?(_ response: Response) {
         guard let status = response.cacheStatus, let reason = status.reason else { return nil }
-        self.init(Self.result(status, response.source), reason: "\(reason)", message: reason.rawValue + Self.note(status))
+        self.init(Self.result(status, response.source), reason: reason.rawValue, message: reason.text + Self.note(status))
         switch status.source {
         case .hit:
             age = response.fields[.age].flatMap { Int64($0) }
@@ -71,7 +71,7 @@ struct CacheReport: Equatable, Sendable {
         switch result {
         case .hit, .stale: "\(result): \(message)\(freshness.map { "; \($0)" } ?? "")"
         case .validated:
-            "\(result): \(message), and the server has \(reason == "\(CacheReason.incomplete)" ? "sent the rest" : "confirmed it")"
+            "\(result): \(message), and the server has \(reason == CacheReason.incomplete.rawValue ? "sent the rest" : "confirmed it")"
         case .miss: "\(result): \(message)\(storage.map { "; \($0)" } ?? "")"
         }
     }
