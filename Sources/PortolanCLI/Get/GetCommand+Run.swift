@@ -209,8 +209,9 @@ extension GetCommand {
     /// The rules for the responses.
     var responseRules: ResponseRules {
         ResponseRules(
-            failsWithBody: output.failsWithBody, redirectSchemes: redirects.schemes.map(SchemeFilter.init),
-            redirectLimit: redirects.limit < 0 ? nil : redirects.limit, timeCondition: conditions.timeCondition,
+            failsWithBody: output.failsWithBody, endsAfterHead: request.endsAfterHead,
+            redirectSchemes: redirects.schemes.map(SchemeFilter.init), redirectLimit: redirects.limit < 0 ? nil : redirects.limit,
+            timeCondition: conditions.timeCondition,
             hasTagCondition: conditions.comparedTagFile != nil,
             sendsAutomaticReferrer: request.sendsAutomaticReferrer,
             codesThatRepeatPost: redirects.codesThatRepeatPost, savedTagFile: conditions.savedTagFile)

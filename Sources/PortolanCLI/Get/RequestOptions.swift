@@ -294,6 +294,9 @@ struct RequestOptions: ParsableArguments {
         }
     }
 
+    /// Whether only the head of the response is wanted, although the request has another method than HEAD.
+    var endsAfterHead: Bool { sendsHEAD && method.map { $0 != "HEAD" } == true }
+
     private static let automaticReferrer = ";auto"
 
     /// Whether a redirect sends the URL that redirects as `Referer`.

@@ -9,6 +9,8 @@ import PortolanFileSystem
 struct ResponseRules: Sendable {
     /// Whether a status of 400 or more fails the load after its body was written (`--fail-with-body`).
     var failsWithBody = false
+    /// Whether the load ends after the head of the final response (`-I` with another method than HEAD).
+    var endsAfterHead = false
     /// `nil` for every scheme that the loader allows.
     var redirectSchemes: SchemeFilter?
     /// How many redirects are followed; `nil` for no limit.

@@ -71,6 +71,18 @@ struct GetLikeCurlTests {
         #expect(portolan == curl && portolan.status == 2)
     }
 
+    /// The body of the response to another method than HEAD is not read.
+    @Test(arguments: ["-I -X GET", "-I -X DELETE -w '%{http_code} %{size_download}'", "-I -X GET -o head -w '%{exitcode}'"])
+    func headOptionEndsTheLoadAfterTheHead(options: String) throws {
+        let texts = try ["/usr/bin/curl -q --noproxy '*'", #""$portolan" get"#].map { command in
+            let program = try Program()
+            let server = try ScriptedServer(ScriptedServer.response("200 OK", [], "body"))
+            let outcome = try program.runScript("\(command) -s \(options) \(server.url())")
+            return "\(outcome.status) \(outcome.text) \(program.contents(of: "head") ?? "")"
+        }
+        #expect(texts[0] == texts[1] && texts[1].hasPrefix("0 ") && texts[1].contains("200 OK") && !texts[1].contains("body"))
+    }
+
     @Test func headIsWrittenToTheFile() throws {
         let program = try Program()
         let server = try ScriptedServer(
