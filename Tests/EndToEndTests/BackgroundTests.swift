@@ -195,7 +195,7 @@
         @Test func failuresHaveTheExitStatusOfGet() throws {
             let outcome = try runPython(
                 """
-                for arguments in [("add", f"{url}/a"), ("add", "htp", "-o", "a", "-X", "POST"), ("show", "7"), ("cancel", "7"), ("show", "x")]:
+                for arguments in [("add", f"{url}/a"), ("add", "htp", "--nosuch"), ("add", "htp", "-o", "a", "-X", "POST"), ("show", "7"), ("cancel", "7"), ("show", "x")]:
                     code, text, errors = run(*arguments)
                     print(code, errors.strip())
                 run("add", f"{url}/missing", "-o", "missing"); run("add", f"{url}/missing", "-o", "nofolder/a")
@@ -206,6 +206,7 @@
             #expect(
                 outcome.lines.dropLast() == [
                     "2 portolan: -o: a download needs the name of a file (see 'portolan help background add')",
+                    "2 portolan: Unknown option '--nosuch' (see 'portolan help background add')",
                     "2 portolan: -X: a download has the method GET; upload a file with -T (see 'portolan help background add')",
                     "37 portolan: there is no transfer 7; its end was acknowledged, or it was never added",
                     "37 portolan: there is no transfer 7; its end was acknowledged, or it was never added",
