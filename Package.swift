@@ -49,6 +49,13 @@ let peerProducts: [Target.Dependency] =
 /// The build of the tests has PortolanRedis, too. It does not turn on the trait, because that would change the flags of
 /// every target, and so build everything again.
 let redis: [SwiftSetting] = hasBenchmarks ? strict + [.define("Redis")] : strict
+/// The same for the libraries that need packages of their own.
+let observability: [SwiftSetting] = hasBenchmarks ? strict + [.define("Observability"), .define("ServiceLifecycle")] : strict
+/// A product of a package that only some users have. The trait has the name of the compilation condition.
+func optional(_ product: String, _ package: String, trait: String) -> Target.Dependency {
+    hasBenchmarks
+        ? .product(name: product, package: package) : .product(name: product, package: package, condition: .when(traits: [trait]))
+}
 /// The benchmarks, and the tests that need a library that users may not have.
 let benchmarks: [Target] =
     hasBenchmarks
@@ -74,6 +81,16 @@ let benchmarks: [Target] =
                 "PortolanRedis", "PortolanCache", "PortolanCore", "PortolanURL", "CacheStoreSuite", "ServerSupport", httpTypes, logging,
             ],
             swiftSettings: redis),
+        .testTarget(
+            name: "PortolanObservabilityTests",
+            dependencies: [
+                "PortolanMetrics", "PortolanTracing", "PortolanServiceLifecycle", "PortolanCore", "PortolanTestSupport", httpTypes,
+                .product(name: "CoreMetrics", package: "swift-metrics"), .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"), logging,
+            ],
+            swiftSettings: observability),
     ] : []
 
 // Top to bottom: a target uses only targets that stand above it.
@@ -86,6 +103,9 @@ let package = Package(
         .library(name: "PortolanStore", targets: ["PortolanStore"]),
         .library(name: "PortolanBackground", targets: ["PortolanBackground"]),
         .library(name: "PortolanRedis", targets: ["PortolanRedis"]),
+        .library(name: "PortolanMetrics", targets: ["PortolanMetrics"]),
+        .library(name: "PortolanTracing", targets: ["PortolanTracing"]),
+        .library(name: "PortolanServiceLifecycle", targets: ["PortolanServiceLifecycle"]),
         .library(name: "PortolanPluginKit", targets: ["PortolanPluginKit"]),
         .library(name: "PortolanTestSupport", targets: ["PortolanTestSupport"]),
         .library(name: "PortolanConformance", targets: ["PortolanConformance"]),
@@ -94,6 +114,10 @@ let package = Package(
     traits: [
         .trait(name: "Persistence", description: "Stores on disk, with SQLite: PortolanStore, and the options of the command that use it."),
         .trait(name: "Redis", description: "A cache on a server of Redis or Valkey, with the system's hiredis: PortolanRedis."),
+        .trait(
+            name: "Observability",
+            description: "Metrics and spans with swift-metrics and swift-distributed-tracing: PortolanMetrics, PortolanTracing."),
+        .trait(name: "ServiceLifecycle", description: "A loader as a service of swift-service-lifecycle: PortolanServiceLifecycle."),
         .default(enabledTraits: ["Persistence"]),
     ],
     dependencies: [
@@ -102,6 +126,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-structured-headers.git", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.5.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ] + documentation + peers,
     targets: [
         .target(name: "CPortolan"),
@@ -193,6 +220,19 @@ let package = Package(
                 "PortolanPlugins", "PortolanTransport", httpTypes, logging,
             ],
             swiftSettings: strict),
+        // Empty without their traits.
+        .target(
+            name: "PortolanMetrics",
+            dependencies: ["PortolanCore", httpTypes, optional("CoreMetrics", "swift-metrics", trait: "Observability")],
+            swiftSettings: observability),
+        .target(
+            name: "PortolanTracing",
+            dependencies: ["PortolanCore", httpTypes, optional("Tracing", "swift-distributed-tracing", trait: "Observability")],
+            swiftSettings: observability),
+        .target(
+            name: "PortolanServiceLifecycle",
+            dependencies: ["PortolanCore", optional("ServiceLifecycle", "swift-service-lifecycle", trait: "ServiceLifecycle")],
+            swiftSettings: observability),
         // For authors of handlers in Swift.
         .target(name: "PortolanHandlers", dependencies: ["PortolanCore", httpTypes], swiftSettings: strict),
         // The plugin author's side: it never sees the host.

@@ -13,7 +13,8 @@ final class InterceptedLoad: ProtocolLoad {
     }
 
     private let request: Request
-    private let interceptor: Interceptor
+    private let identifier: String
+    private let hooks: Interceptor.Hooks
     private let client: any ProtocolClient
     private let state = Mutex(State.created)
     private struct RedirectState {
@@ -26,7 +27,8 @@ final class InterceptedLoad: ProtocolLoad {
     private let redirectState = Mutex(RedirectState())
 
     init(_ request: Request, _ interceptor: Interceptor, _ client: any ProtocolClient) {
-        (self.request, self.interceptor, self.client) = (request, interceptor, client)
+        (self.request, self.client) = (request, client)
+        (identifier, hooks) = (interceptor.identifier, interceptor.makeHooks(request))
     }
 
     /// Always `true`, because the task and the next handler's load run on other threads.
@@ -57,7 +59,7 @@ final class InterceptedLoad: ProtocolLoad {
         case .changing(let task): task?.cancel()
         case .loading(let load): load.stopLoading()
         }
-        interceptor.observeEnd(request, redirectState.withLock { $0.proposedRequest }.map { .redirected(to: $0) } ?? .stopped)
+        hooks.observeEnd(redirectState.withLock { $0.proposedRequest }.map { .redirected(to: $0) } ?? .stopped)
     }
 
     func resumeLoading() {
@@ -68,20 +70,20 @@ final class InterceptedLoad: ProtocolLoad {
     private func changeAndLoad() async {
         var changedRequest = request
         do {
-            try await interceptor.changeRequest(&changedRequest)
+            try await hooks.changeRequest(&changedRequest)
             guard changedRequest.url == request.url else {
                 throw LoadError(
                     .badRequest,
-                    message: "the interceptor \(interceptor.identifier) changed the URL \(request.url.shortDescription); it may change "
+                    message: "the interceptor \(identifier) changed the URL \(request.url.shortDescription); it may change "
                         + "everything else")
             }
             start(changedRequest)
         } catch let error as LoadError {
             fail(error)
         } catch let error as CancellationError {
-            fail(LoadError(.cancelled, message: "the interceptor \(interceptor.identifier) cancelled the load", underlyingError: error))
+            fail(LoadError(.cancelled, message: "the interceptor \(identifier) cancelled the load", underlyingError: error))
         } catch {
-            fail(LoadError(.unknown, message: "the interceptor \(interceptor.identifier) threw an error", underlyingError: error))
+            fail(LoadError(.unknown, message: "the interceptor \(identifier) threw an error", underlyingError: error))
         }
     }
 
@@ -110,11 +112,12 @@ final class InterceptedLoad: ProtocolLoad {
     // MARK: Events of the next handler
 
     func didReceive(_ response: Response) {
-        if case .loading = state.withLock({ $0 }) { interceptor.observeResponse(request, response) }
+        if case .loading = state.withLock({ $0 }) { hooks.observeResponse(response) }
     }
 
     /// - Parameter forward: forwards the redirect, and returns the flow. `.pause` means that the decision is deferred.
-    func didRedirect(to proposal: Request, _ forward: () -> Flow) -> Flow {
+    func didRedirect(to proposal: Request, _ response: Response, _ forward: () -> Flow) -> Flow {
+        if case .loading = state.withLock({ $0 }) { hooks.observeRedirect(response) }
         let resumeCount = redirectState.withLock { $0.resumeCount }
         let flow = forward()
         switch flow {
@@ -130,7 +133,7 @@ final class InterceptedLoad: ProtocolLoad {
     /// - Returns: `false` if the load had ended before.
     func finish(_ outcome: Interceptor.Outcome) -> Bool {
         if case .over = markOver() { return false }
-        interceptor.observeEnd(request, outcome)
+        hooks.observeEnd(outcome)
         return true
     }
 }
@@ -143,7 +146,7 @@ private final class InterceptingClient: ForwardingClient {
     init(_ load: InterceptedLoad, next: any ProtocolClient) { (self.load, self.next) = (load, next) }
 
     func wasRedirected(to request: Request, redirectResponse: Response) -> Flow {
-        load.didRedirect(to: request) { next.wasRedirected(to: request, redirectResponse: redirectResponse) }
+        load.didRedirect(to: request, redirectResponse) { next.wasRedirected(to: request, redirectResponse: redirectResponse) }
     }
 
     func didReceive(_ response: Response, storage: CacheStoragePolicy) -> Flow {

@@ -30,9 +30,31 @@ public struct Interceptor: ProtocolHandler {
     public let identifier: String
     public let schemes: SchemeSet
     public let traits: HandlerTraits = [.multipart, .stopsAsynchronously]
-    let changeRequest: @Sendable (inout Request) async throws -> Void
-    let observeResponse: @Sendable (Request, Response) -> Void
-    let observeEnd: @Sendable (Request, Outcome) -> Void
+    let makeHooks: @Sendable (Request) -> Hooks
+
+    /// The functions of an interceptor for one request.
+    public struct Hooks: Sendable {
+        let changeRequest: @Sendable (inout Request) async throws -> Void
+        let observeRedirect: @Sendable (Response) -> Void
+        let observeResponse: @Sendable (Response) -> Void
+        let observeEnd: @Sendable (Outcome) -> Void
+
+        /// - Parameters:
+        ///   - request: changes the request, as in
+        ///     ``Interceptor/init(identifier:schemes:request:onResponse:onEnd:)``. Not called if the load is stopped
+        ///     before.
+        ///   - onRedirect: receives a response that redirects to another request, before the caller does.
+        ///   - onResponse: receives each other response, before the caller does.
+        ///   - onEnd: called once, if the load was started. It can come before `request` has returned.
+        public init(
+            request: @escaping @Sendable (inout Request) async throws -> Void = { _ in },
+            onRedirect: @escaping @Sendable (_ response: Response) -> Void = { _ in },
+            onResponse: @escaping @Sendable (_ response: Response) -> Void = { _ in },
+            onEnd: @escaping @Sendable (_ outcome: Outcome) -> Void = { _ in }
+        ) {
+            (changeRequest, observeRedirect, observeResponse, observeEnd) = (request, onRedirect, onResponse, onEnd)
+        }
+    }
 
     /// - Parameters:
     ///   - identifier: the handler's name, in reverse DNS notation.
@@ -48,11 +70,19 @@ public struct Interceptor: ProtocolHandler {
         onResponse: @escaping @Sendable (_ request: Request, _ response: Response) -> Void = { _, _ in },
         onEnd: @escaping @Sendable (_ request: Request, _ outcome: Outcome) -> Void = { _, _ in }
     ) {
-        self.identifier = identifier
-        self.schemes = schemes
-        changeRequest = request
-        observeResponse = onResponse
-        observeEnd = onEnd
+        self.init(identifier: identifier, schemes: schemes) { original in
+            Hooks(request: request, onResponse: { onResponse(original, $0) }, onEnd: { onEnd(original, $0) })
+        }
+    }
+
+    /// Makes an interceptor whose functions share something for each request, such as the time of its start.
+    ///
+    /// - Parameters:
+    ///   - identifier: the handler's name, in reverse DNS notation.
+    ///   - schemes: the schemes of the requests that the interceptor changes.
+    ///   - hooks: called for each request, before its load is started. Must be fast.
+    public init(identifier: String, schemes: SchemeSet = .any, hooks: @escaping @Sendable (_ request: Request) -> Hooks) {
+        (self.identifier, self.schemes, makeHooks) = (identifier, schemes, hooks)
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {

@@ -40,6 +40,13 @@ extension Loader {
         cancelAll()
     }
 
+    package var isInvalid: Bool { startedTasks.isInvalid }
+
+    /// Waits until the loader was invalidated and its last task has ended. A cancellation has no effect on the wait.
+    package func waitForEnd() async {
+        await withCheckedContinuation { continuation in startedTasks.whenEnded { continuation.resume() } }
+    }
+
     static func invalidError(_ request: Request) -> LoadError {
         LoadError(.cancelled, message: "\(request.url.shortDescription) was not loaded, because its loader was invalidated")
     }

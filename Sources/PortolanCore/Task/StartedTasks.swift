@@ -26,10 +26,18 @@ final class StartedTasks: Sendable {
     private struct State {
         var entries: [Int: Entry] = [:]
         var isInvalid = false
-        /// Called once, when the loader is invalid and no task is left.
-        var whenEmpty: (@Sendable () -> Void)?
+        /// Whether the loader is invalid, and no task is left.
+        var hasEnded = false
+        /// Called in order, when the loader has ended.
+        var completions: [@Sendable () -> Void] = []
 
-        mutating func takeCompletion() -> (@Sendable () -> Void)? { isInvalid && entries.isEmpty ? whenEmpty.take() : nil }
+        /// - Returns: the functions to call, because the loader has just ended.
+        mutating func takeCompletions() -> [@Sendable () -> Void] {
+            guard isInvalid, entries.isEmpty, !hasEnded else { return [] }
+            hasEnded = true
+            defer { completions = [] }
+            return completions
+        }
     }
 
     private let state = Mutex(State())
@@ -49,7 +57,7 @@ final class StartedTasks: Sendable {
     func add(_ task: LoadTask) -> Admission {
         let isNested = task.nestingDepth > 0
         return state.withLock { state in
-            guard !state.isInvalid || state.whenEmpty != nil else { return .refusedAfterEnd }
+            guard !state.hasEnded else { return .refusedAfterEnd }
             state.entries[task.identifier] = .retained(task)
             return state.isInvalid && !isNested ? .refused : .accepted
         }
@@ -65,8 +73,8 @@ final class StartedTasks: Sendable {
     /// Has no effect if the task is not in the list.
     func remove(_ identifier: Int) {
         // Released outside the lock, because the release can destroy the task, which removes itself.
-        let (_, completion) = state.withLock { state in (state.entries.removeValue(forKey: identifier), state.takeCompletion()) }
-        completion?()
+        let (_, completions) = state.withLock { state in (state.entries.removeValue(forKey: identifier), state.takeCompletions()) }
+        for completion in completions { completion() }
     }
 
     /// Whether the task was started and its delegate has not received its end.
@@ -83,11 +91,21 @@ final class StartedTasks: Sendable {
     ///
     /// - Parameter completion: called when the last task has ended. Has no effect if the loader is invalid already.
     func invalidate(_ completion: @escaping @Sendable () -> Void) {
-        let completion: (@Sendable () -> Void)? = state.withLock { state in
-            guard !state.isInvalid else { return nil }
-            (state.isInvalid, state.whenEmpty) = (true, completion)
-            return state.takeCompletion()
+        let completions = state.withLock { state -> [@Sendable () -> Void] in
+            guard !state.isInvalid else { return [] }
+            state.isInvalid = true
+            state.completions.insert(completion, at: 0)
+            return state.takeCompletions()
         }
-        completion?()
+        for completion in completions { completion() }
+    }
+
+    /// Calls `completion` when the loader has ended, after the completion of ``invalidate(_:)``.
+    func whenEnded(_ completion: @escaping @Sendable () -> Void) {
+        let hasEnded = state.withLock { state in
+            if !state.hasEnded { state.completions.append(completion) }
+            return state.hasEnded
+        }
+        if hasEnded { completion() }
     }
 }

@@ -26,6 +26,9 @@ import Testing
         ("PortolanStore", ["PortolanStore"], nil),
         ("PortolanBackground", ["PortolanBackground"], nil),
         ("PortolanRedis", ["PortolanRedis"], nil),
+        ("PortolanMetrics", ["PortolanMetrics"], nil),
+        ("PortolanTracing", ["PortolanTracing"], nil),
+        ("PortolanServiceLifecycle", ["PortolanServiceLifecycle"], nil),
         ("PortolanTestSupport", ["PortolanTestSupport", "PortolanTrace"], nil),
         ("PortolanConformance", ["PortolanConformance", "PortolanPlugins"], "Sources/PortolanConformance/Exports.swift"),
         ("PortolanPluginKit", ["PortolanPluginKit"], nil),
@@ -182,7 +185,7 @@ private struct PublicDeclarations {
         var isConditional = false
         return source.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             switch line {
-            case "#if Persistence", "#if Redis": isConditional = true
+            case "#if Persistence", "#if Redis", "#if Observability", "#if ServiceLifecycle": isConditional = true
             case "#endif": isConditional = false
             default: return String(isConditional ? line.dropFirst(4) : line)
             }
