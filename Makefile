@@ -11,6 +11,8 @@ LEVEL ?= 3
 # are compared.
 WITH_BENCHMARKS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
 WITH_PEERS := env PORTOLAN_BENCHMARKS=peers $(SWIFT)
+# Further options of the build of the tests.
+BUILD_OPTIONS ?=
 # The target that builds the tests. It is empty if they are already built.
 BUILD_TESTS ?= build-tests
 # Targets run one after another, because they build in the same folder.
@@ -34,7 +36,7 @@ test-suite: fixtures
 
 # One build for the tests, the tests of the benchmarks, and lint. A target that imports another target without naming it in Package.swift is an error.
 build-tests: packages-peers
-	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error
+	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error $(BUILD_OPTIONS)
 
 # Each check of `portolan check`, up to LEVEL, must fail for the plugins that violate its rule. Runs with a low priority, so that the other tests get the
 # processors first.
