@@ -11,8 +11,8 @@ LEVEL ?= 3
 # are compared.
 WITH_BENCHMARKS := env PORTOLAN_BENCHMARKS=1 $(SWIFT)
 WITH_PEERS := env PORTOLAN_BENCHMARKS=peers $(SWIFT)
-# Further options of the build of the tests.
-BUILD_OPTIONS ?=
+# The built tests. Not by `swift test`: two of them at the same time can find the database of the build locked, and then find no tests.
+RUN_TESTS := env PORTOLAN_BENCHMARKS=1 NO_COLOR=1 .build/debug/portolanPackageTests.xctest --testing-library swift-testing
 # The target that builds the tests. It is empty if they are already built.
 BUILD_TESTS ?= build-tests
 # Targets run one after another, because they build in the same folder.
@@ -32,16 +32,16 @@ test:
 # All tests that build-tests has built, except for those of the benchmarks and the mutants. make test runs the mutants at the same time, because these
 # tests do not use all processors.
 test-suite: fixtures
-	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --skip BenchTests
+	scripts/test.sh $(RUN_TESTS) --skip BenchTests
 
 # One build for the tests, the tests of the benchmarks, and lint. A target that imports another target without naming it in Package.swift is an error.
 build-tests: packages-peers
-	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error $(BUILD_OPTIONS)
+	$(WITH_BENCHMARKS) build --build-tests --explicit-target-dependency-import-check error
 
 # Each check of `portolan check`, up to LEVEL, must fail for the plugins that violate its rule. Runs with a low priority, so that the other tests get the
 # processors first.
 test-mutants: $(BUILD_TESTS) fixtures
-	PORTOLAN_MUTANTS=$(LEVEL) nice scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --ignore-lock --disable-xctest --filter MutantTests
+	PORTOLAN_MUTANTS=$(LEVEL) nice scripts/test.sh $(RUN_TESTS) --filter MutantTests
 
 # Runs every test, and the checks of all levels against the mutants.
 test-full: LEVEL := 5
@@ -121,7 +121,7 @@ traits: $(BUILD_TESTS)
 
 # The tests of the benchmarks. One of them makes a row slow on purpose, and expects that it exceeds its budget.
 bench-test: bench-plugins $(BUILD_TESTS)
-	scripts/test.sh $(WITH_BENCHMARKS) test --skip-build --disable-xctest --filter BenchTests
+	scripts/test.sh $(RUN_TESTS) --filter BenchTests
 
 # The libraries that the benchmarks load.
 bench-plugins: packages-bench

@@ -28,7 +28,7 @@ cd "$work/package"
 sed -i "s|\.package(name: \"portolan\", path: \"../..\")|.package(url: \"file://$work/portolan.git\", from: \"$version\")|" Package.swift
 grep -q 'portolan.git' Package.swift || { echo "Examples/Embedding/Package.swift does not depend on \"../..\" as this script expects" >&2; exit 1; }
 # Unlike a published tag, this one moves with each commit, so a different fingerprint is only a warning.
-output=$(swift run ${BUILD_OPTIONS:-} --quiet --scratch-path "$scratch" --disable-dependency-cache --resolver-fingerprint-checking warn Embedding 2>"$work/errors") ||
+output=$(swift run --quiet --scratch-path "$scratch" --disable-dependency-cache --resolver-fingerprint-checking warn Embedding 2>"$work/errors") ||
     { cat "$work/errors" >&2; exit 1; }
 echo "Examples/Embedding, built against version $version by URL, printed:"
 echo "$output"
