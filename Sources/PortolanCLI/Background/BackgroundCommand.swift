@@ -95,7 +95,9 @@
 
         @OptionGroup var background: BackgroundOptions
 
-        func validate() throws {
+        /// Not in `validate`, which would hide the error about an unknown option.
+        private func check() throws {
+            if output == nil, uploadedFile == nil { throw ValidationError("-o: a download needs the name of a file") }
             if output == "" { throw ValidationError("-o: the name of the file is empty") }
             if output == "-" { throw ValidationError("-o -: a background transfer has no standard output; write ./- for a file") }
             if method != nil, uploadedFile == nil { throw ValidationError("-X: a download has the method GET; upload a file with -T") }
@@ -108,8 +110,7 @@
         }
 
         func run() throws {
-            // Not in `validate`, which would hide the error about an unknown option.
-            if output == nil, uploadedFile == nil { throw ValidationError("-o: a download needs the name of a file") }
+            try check()
             var request = try Request(argument: url)
             if uploadedFile != nil { request.method = try HTTPRequest.Method.named(method ?? "PUT") }
             for case .field(let field)? in headers.map(FieldArgument.init) { request.fields.append(field) }

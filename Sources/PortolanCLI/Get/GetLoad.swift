@@ -154,7 +154,7 @@ final class GetLoad: LoadDelegate {
             guard includesHead || !discardsBody else { return }
             try output.begin(response)
             if includesHead { try writeHead(of: response) }
-            if output.needsNoBody || (rules.endsAfterHead && response.status != nil) { stateLock.withLock { $0.isComplete = true } }
+            if output.needsNoBody || rules.endsAfterHead { stateLock.withLock { $0.isComplete = true } }
         }
         return stateLock.withLock { $0.isComplete } ? .stopped : flow
     }

@@ -39,7 +39,9 @@ struct RequestOptions: ParsableArguments {
         completion: .file())
     var uploadedFiles: [String] = []
 
-    @Flag(name: [.customShort("I"), .customLong("head")], help: "Send a HEAD request, and print the response's header.")
+    @Flag(
+        name: [.customShort("I"), .customLong("head")],
+        help: "Send a HEAD request, and print the response's header. With -X, end after the header.")
     var sendsHEAD = false
 
     @Flag(name: .customLong("raw"), help: "Write the body as received. Do not decode gzip or deflate.")
