@@ -182,7 +182,11 @@ let package = Package(
         .target(name: "PortolanFileSystem", dependencies: ["PortolanCore", "CPortolanLinux"], swiftSettings: strict),
         .target(
             name: "PortolanDownloads",
-            dependencies: ["PortolanURL", "PortolanCore", "PortolanCache", "PortolanFileSystem", httpTypes], swiftSettings: strict),
+            dependencies: [
+                "PortolanURL", "PortolanCore", "PortolanCache", "PortolanFileSystem", httpTypes,
+                .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+            ],
+            swiftSettings: strict),
         // Downloads and uploads that outlive the program. Empty without the trait Persistence.
         .target(
             name: "PortolanBackground",
@@ -223,11 +227,13 @@ let package = Package(
         // Empty without their traits.
         .target(
             name: "PortolanMetrics",
-            dependencies: ["PortolanCore", httpTypes, optional("CoreMetrics", "swift-metrics", trait: "Observability")],
+            dependencies: ["PortolanURL", "PortolanCore", httpTypes, optional("CoreMetrics", "swift-metrics", trait: "Observability")],
             swiftSettings: observability),
         .target(
             name: "PortolanTracing",
-            dependencies: ["PortolanCore", httpTypes, optional("Tracing", "swift-distributed-tracing", trait: "Observability")],
+            dependencies: [
+                "PortolanURL", "PortolanCore", httpTypes, optional("Tracing", "swift-distributed-tracing", trait: "Observability"),
+            ],
             swiftSettings: observability),
         .target(
             name: "PortolanServiceLifecycle",
@@ -324,8 +330,8 @@ let package = Package(
         .testTarget(
             name: "PortolanDownloadsTests",
             dependencies: [
-                "PortolanDownloads", "PortolanBackground", "PortolanStore", "PortolanFileSystem", "PortolanCore", "PortolanURL",
-                "PortolanTestSupport", "TestThreads", httpTypes,
+                "PortolanDownloads", "PortolanBackground", "PortolanStore", "PortolanFileSystem", "PortolanHTTP", "PortolanCore",
+                "PortolanURL", "PortolanTestSupport", "TestThreads", "ServerSupport", httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(name: "PortolanURLTests", dependencies: ["PortolanURL", "PortolanTestSupport"], swiftSettings: strict),

@@ -14,7 +14,8 @@ public struct HTTPLimits: Sendable, Hashable {
     public var maximumFieldCount = 1000
     /// The maximum size of all field lines of a head, in bytes.
     public var maximumFieldSectionBytes = 256 << 10
-    /// The maximum number of interim responses (1xx) before the final one.
+    /// The maximum number of interim responses (1xx) before the final one. Those with the status 104, which report the
+    /// progress of an upload, have 512 times this limit.
     public var maximumInterimResponsesPerResponse = 32
     /// The maximum number of bytes for the extensions of one chunk. Leading zeros of the chunk size also count.
     public var maximumChunkExtensionBytes = 4 << 10

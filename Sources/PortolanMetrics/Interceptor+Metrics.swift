@@ -5,6 +5,7 @@
     public import CoreMetrics
     import HTTPTypes
     public import PortolanCore
+    import PortolanURL
     import Synchronization
 
     extension Interceptor {
@@ -23,7 +24,8 @@
         /// - `error.type`: the status from 400 on, the name of a `LoadError.Code`, or `cancelled`; absent for a success
         /// - `portolan.source`: `network`, `cache` or `validated`, if there is a response
         ///
-        /// The request after a redirect counts as another request. The one that answers a challenge does not.
+        /// The request after a redirect, and each further attempt, counts as another request. The one that answers a
+        /// challenge does not.
         ///
         /// - Parameters:
         ///   - schemes: the schemes of the requests that are recorded.
@@ -63,7 +65,7 @@
                 ("http.request.method", request.method.isStandard ? request.method.rawValue : "_OTHER"),
                 ("url.scheme", String(request.url.scheme)),
             ]
-            if let host = request.url.host { dimensions.append(("server.address", String(host))) }
+            if let host = request.url.hostWithoutBrackets { dimensions.append(("server.address", host)) }
             if let port = request.url.effectivePort { dimensions.append(("server.port", String(port))) }
             if let status = response?.status { dimensions.append(("http.response.status_code", String(status.code))) }
             if let error = outcome.errorType(response?.status) { dimensions.append(("error.type", error)) }
@@ -75,10 +77,11 @@
     extension Interceptor.Outcome {
         /// The kind of error, in the words of OpenTelemetry's `error.type`; `nil` for a success.
         fileprivate func errorType(_ status: HTTPResponse.Status?) -> String? {
-            switch self {
+            if let status, status.code >= 400 { return String(status.code) }
+            return switch self {
             case .failed(let error): error.name
             case .stopped: LoadError.Code.cancelled.description
-            case .finished, .redirected: status.flatMap { $0.code >= 400 ? String($0.code) : nil }
+            case .finished, .redirected: nil
             }
         }
     }

@@ -9,11 +9,11 @@
     /// first.
     ///
     ///     let group = ServiceGroup(
-    ///         services: [server, LoaderService(loader)], gracefulShutdownSignals: [.sigterm], logger: logger)
+    ///         services: [LoaderService(loader), server], gracefulShutdownSignals: [.sigterm], logger: logger)
     ///     try await group.run()
     ///
-    /// Services are shut down in reverse order, so put the loader after the services that other services need, and
-    /// before the services that load with it.
+    /// Services are shut down in reverse order. So put the loader before the services that load with it: they still can
+    /// while they end.
     public struct LoaderService: Service {
         private let loader: Loader
 

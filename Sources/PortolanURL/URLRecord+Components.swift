@@ -21,6 +21,11 @@ extension URLRecord {
     /// It is nil if there is no authority, as in `data:,x`, and empty in `file:///x`.
     public var host: Substring? { layout.hasAuthority ? self[.host] : nil }
 
+    /// The host, and an IPv6 address without its brackets; `nil` if there is none.
+    package var hostWithoutBrackets: String? {
+        host.map { String($0.hasPrefix("[") && $0.hasSuffix("]") ? $0.dropFirst().dropLast() : $0[...]) }
+    }
+
     /// The port; nil if there is none or it is the default of the scheme.
     public var port: Int? { layout.port.map(Int.init) }
 

@@ -66,6 +66,18 @@ import Testing
         #expect(records.map { $0.split(separator: " ")[0] } == ["error.type=\(LoadError.Code.cancelled)"])
     }
 
+    @Test func limitsOfTheLoaderAreErrors() async throws {
+        let (manual, clock) = (ManualHandler(), ManualClock())
+        let timed = loader(Interceptor.metrics(factory: metrics), manual) { ($0.clock, $0.timeouts.total) = (clock, .seconds(1)) }
+        let request = try Request("http://[::1]/")
+        let load = Task { try await timed.data(for: request) }
+        _ = await manual.nextLoad()
+        clock.advance(by: .seconds(2))
+        await #expect(throws: LoadError.self) { try await load.value }
+        #expect(
+            records == ["error.type=\(LoadError.Code.timedOut) http.request.method=GET server.address=::1 server.port=80 url.scheme=http"])
+    }
+
     @Test func otherSchemesAreNotRecorded() async throws {
         await load(try Request("x:1"), StubHandler { _ in .text("x") })
         #expect(records.isEmpty)

@@ -9,7 +9,7 @@ import Synchronization
 /// A task has one handler load for each request: if a redirect is followed, the handler load ends, and the task makes a
 /// handler load for the next request. If a handler passes its request on to the next handler, the next handler's load
 /// has a separate handler load.
-package final class HandlerLoad: ProtocolClient {
+package final class HandlerLoad: ProtocolClient, StopReasonSource {
     private let machine: Atomic<EventStateMachine>
     private let rules: EventStateMachine.Rules
     private let next: any ProtocolClient
@@ -19,6 +19,8 @@ package final class HandlerLoad: ProtocolClient {
     private let maySendEventsAfterStop: Bool
     private let interimLimit: Int
     private let interimCount = Atomic(0)
+    /// The number of interim responses that report the progress of an upload.
+    private let progressCount = Atomic(0)
     private let observer: any HandlerLoadObserver
     private let load = Mutex<(any ProtocolLoad)?>(nil)
     /// Why the load ends. Set when the end is decided, and read when the client is notified.
@@ -83,6 +85,8 @@ package final class HandlerLoad: ProtocolClient {
         }
         return true
     }
+
+    package var stopReason: LoadError? { endReason.withLock { $0 } ?? (next as? any StopReasonSource)?.stopReason }
 
     /// Ends the load without notifying the client, because the task has ended. Has no effect once the load is over.
     func endSilently() {
@@ -282,7 +286,10 @@ extension HandlerLoad {
 
     package func didReceiveInterim(_ response: Response) {
         guard beginDelivery(of: .interim) else { return }
-        if interimCount.add(1, ordering: .relaxed).newValue <= interimLimit {
+        let isProgress = response.status?.code == Response.uploadProgressStatus
+        let count =
+            isProgress ? progressCount.add(1, ordering: .relaxed).newValue : interimCount.add(1, ordering: .relaxed).newValue
+        if count <= (isProgress ? Response.uploadProgressLimit(interimLimit) : interimLimit) {
             next.didReceiveInterim(response)
         } else {
             let error = LoadError(

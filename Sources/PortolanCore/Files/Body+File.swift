@@ -78,6 +78,12 @@ private final class FileBodyReader: FileBackedReader {
         return transfer
     }
 
+    func skip(_ count: Int64) {
+        guard var openFile = self.openFile.withLock({ $0.take() }) else { return }
+        openFile.offset += count
+        putBackFile(openFile)
+    }
+
     private var endOrFailure: BodyRead { failure.withLock { $0 }.map { .failed($0) } ?? .end }
 
     private func fail(_ error: LoadError) -> BodyRead {

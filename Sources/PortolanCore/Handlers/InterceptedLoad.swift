@@ -59,7 +59,11 @@ final class InterceptedLoad: ProtocolLoad {
         case .changing(let task): task?.cancel()
         case .loading(let load): load.stopLoading()
         }
-        hooks.observeEnd(redirectState.withLock { $0.proposedRequest }.map { .redirected(to: $0) } ?? .stopped)
+        if let proposal = redirectState.withLock({ $0.proposedRequest }) { return hooks.observeEnd(.redirected(to: proposal)) }
+        guard let reason = (client as? any StopReasonSource)?.stopReason, reason.code != .cancelled else {
+            return hooks.observeEnd(.stopped)
+        }
+        hooks.observeEnd(.failed(reason))
     }
 
     func resumeLoading() {
@@ -68,6 +72,7 @@ final class InterceptedLoad: ProtocolLoad {
     }
 
     private func changeAndLoad() async {
+        if case .over = state.withLock({ $0 }) { return }
         var changedRequest = request
         do {
             try await hooks.changeRequest(&changedRequest)
@@ -139,8 +144,9 @@ final class InterceptedLoad: ProtocolLoad {
 }
 
 /// Forwards the events of the next handler, and notifies the interceptor of responses and the end.
-private final class InterceptingClient: ForwardingClient {
+private final class InterceptingClient: ForwardingClient, StopReasonSource {
     let next: any ProtocolClient
+    var stopReason: LoadError? { (next as? any StopReasonSource)?.stopReason }
     private let load: InterceptedLoad
 
     init(_ load: InterceptedLoad, next: any ProtocolClient) { (self.load, self.next) = (load, next) }

@@ -19,11 +19,13 @@ public struct Interceptor: ProtocolHandler {
     /// How a load ended.
     public enum Outcome: Sendable {
         case finished
+        /// The next handler has failed, or the loader has ended the load, for example at a time limit, or for another
+        /// attempt.
         case failed(LoadError)
         /// The load ended with a redirect: the redirect was followed, or the caller had not decided yet when the load
         /// was stopped. The load of the next request can begin before this is reported.
         case redirected(to: Request)
-        /// The caller cancelled the load, or the loader ended it.
+        /// The caller cancelled the load.
         case stopped
     }
 
@@ -31,6 +33,8 @@ public struct Interceptor: ProtocolHandler {
     public let schemes: SchemeSet
     public let traits: HandlerTraits = [.multipart, .stopsAsynchronously]
     let makeHooks: @Sendable (Request) -> Hooks
+    /// Called when a task is made, where it is made; `nil` if there is nothing to capture.
+    let capture: (@Sendable () -> any Sendable)?
 
     /// The functions of an interceptor for one request.
     public struct Hooks: Sendable {
@@ -44,7 +48,8 @@ public struct Interceptor: ProtocolHandler {
         ///     ``Interceptor/init(identifier:schemes:request:onResponse:onEnd:)``. Not called if the load is stopped
         ///     before.
         ///   - onRedirect: receives a response that redirects to another request, before the caller does.
-        ///   - onResponse: receives each other response, before the caller does.
+        ///   - onResponse: receives each response that is delivered, before the caller does: also one that redirects,
+        ///     if the caller has declined the redirect.
         ///   - onEnd: called once, if the load was started. It can come before `request` has returned.
         public init(
             request: @escaping @Sendable (inout Request) async throws -> Void = { _ in },
@@ -82,7 +87,25 @@ public struct Interceptor: ProtocolHandler {
     ///   - schemes: the schemes of the requests that the interceptor changes.
     ///   - hooks: called for each request, before its load is started. Must be fast.
     public init(identifier: String, schemes: SchemeSet = .any, hooks: @escaping @Sendable (_ request: Request) -> Hooks) {
-        (self.identifier, self.schemes, makeHooks) = (identifier, schemes, hooks)
+        (self.identifier, self.schemes, makeHooks, capture) = (identifier, schemes, hooks, nil)
+    }
+
+    /// Makes an interceptor that captures something where a task is made, such as task-local values. Redirects and
+    /// other attempts come on other threads.
+    ///
+    /// - Parameters:
+    ///   - identifier: the handler's name, in reverse DNS notation.
+    ///   - schemes: the schemes of the requests that the interceptor changes.
+    ///   - context: called when a task is made, if the interceptor is one of ``Loader/Configuration/handlers``;
+    ///     otherwise for each request.
+    ///   - hooks: called for each request of the task, before its load is started, with the result of `context`. Must
+    ///     be fast.
+    public init<Context: Sendable>(
+        identifier: String, schemes: SchemeSet = .any, capturing context: @escaping @Sendable () -> Context,
+        hooks: @escaping @Sendable (_ request: Request, _ context: Context) -> Hooks
+    ) {
+        (self.identifier, self.schemes, capture) = (identifier, schemes, context)
+        makeHooks = { request in hooks(request, request.capturedContexts[identifier] as? Context ?? context()) }
     }
 
     public func makeLoad(for request: Request, cachedResponse: CachedResponse?, client: any ProtocolClient) -> any ProtocolLoad {

@@ -78,6 +78,9 @@ package protocol FileBackedReader: BodyReader {
     /// - Returns: the result of `send`, or ``FileSendResult/unable`` if there is nothing to send. The next read returns
     ///   the reason.
     func send(_ send: (_ descriptor: CInt, _ offset: Int64, _ count: Int) -> FileSendResult) -> FileSendResult
+
+    /// Continues after the next `count` bytes, which must be in the file.
+    func skip(_ count: Int64)
 }
 
 /// The result of ``FileBackedReader/send(_:)``.

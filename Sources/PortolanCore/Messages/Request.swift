@@ -111,6 +111,19 @@ public struct Request: Sendable {
         set { if newValue != parts.isUpgradedToHTTPS { ownParts.isUpgradedToHTTPS = newValue } }
     }
 
+    /// What the interceptors of the loader have captured when the task was made, by their identifiers. The requests of
+    /// a task have the same.
+    package var capturedContexts: [String: any Sendable] {
+        get { parts.capturedContexts }
+        set { ownParts.capturedContexts = newValue }
+    }
+
+    /// Whether the caller tries the load again, so that the loader does not.
+    package var isRetriedByCaller: Bool {
+        get { parts.isRetriedByCaller }
+        set { ownParts.isRetriedByCaller = newValue }
+    }
+
     public init(url: URLRecord, method: HTTPRequest.Method = .get, fields: HTTPFields = HTTPFields(), body: Body? = nil) {
         parts = Parts(url: url, method: method, fields: fields, body: body)
     }
@@ -145,6 +158,8 @@ public struct Request: Sendable {
         var usesAuthenticatedSpaces = true
         var credentialSource: String?
         var isUpgradedToHTTPS = false
+        var isRetriedByCaller = false
+        var capturedContexts: [String: any Sendable] = [:]
 
         init(url: URLRecord, method: HTTPRequest.Method, fields: HTTPFields, body: Body?) {
             self.url = url
@@ -171,6 +186,8 @@ public struct Request: Sendable {
             usesAuthenticatedSpaces = other.usesAuthenticatedSpaces
             credentialSource = other.credentialSource
             isUpgradedToHTTPS = other.isUpgradedToHTTPS
+            isRetriedByCaller = other.isRetriedByCaller
+            capturedContexts = other.capturedContexts
         }
     }
 

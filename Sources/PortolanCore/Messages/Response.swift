@@ -175,6 +175,14 @@ public struct Response: Sendable {
     }
 }
 
+extension Response {
+    /// The status of an interim response that reports the progress of an upload
+    /// (draft-ietf-httpbis-resumable-upload-12 §5).
+    package static let uploadProgressStatus = 104
+    /// The limit of such responses: 512 times the one of other interim responses.
+    package static func uploadProgressLimit(_ limit: Int) -> Int { limit > Int.max / 512 ? .max : limit * 512 }
+}
+
 /// Where a response comes from.
 public enum ResponseSource: String, Hashable, Sendable {
     case network

@@ -37,7 +37,7 @@ extension LoadTask {
 
     /// The policy for this task; `nil` if it is never tried again.
     var retryPolicy: RetryPolicy? {
-        guard let policy = loader.configuration.retries, parent == nil else { return nil }
+        guard let policy = loader.configuration.retries, parent == nil, !originalRequest.isRetriedByCaller else { return nil }
         return policy
     }
 

@@ -59,7 +59,8 @@ public final class LoadTask: Sendable {
         bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil,
         requestInstead: (@Sendable (Response) -> Request?)? = nil
     ) {
-        let request = parent == nil ? loader.configuration.addingDefaultFields(to: request) : request
+        var request = parent == nil ? loader.configuration.addingDefaultFields(to: request) : request
+        if !loader.capturingInterceptors.isEmpty { request.capturedContexts = loader.captureContexts(for: parent) }
         originalRequest = request
         identifier = loader.startedTasks.makeIdentifier()
         self.loader = loader
@@ -394,6 +395,7 @@ extension LoadTask {
         }
         var request = request
         (request.visitedHandlers, request.nestingDepth) = (originalRequest.visitedHandlers, originalRequest.nestingDepth)
+        if !originalRequest.capturedContexts.isEmpty { request.capturedContexts = originalRequest.capturedContexts }
         for child in machine.withLock({ $0.removeChildren() }) { child.stopLoading() }
         if loader.configuration.netrc != nil {
             credentialAttempts.withLock { attempts in

@@ -14,6 +14,8 @@ public final class Loader: Sendable {
     /// The handlers that this loader shares with other loaders.
     package let sharedHandlers: ProtocolRegistry
     let logsSteps: Bool
+    /// The interceptors of the configuration that capture something when a task is made.
+    let capturingInterceptors: [Interceptor]
     let backgroundLoads = BackgroundLoads()
     /// `nil` if no rate is limited.
     let rateLimits: RateLimits?
@@ -34,6 +36,7 @@ public final class Loader: Sendable {
         sessionDelegate = Mutex(delegate)
         sessionDelegateIdentifier = delegate.map { ObjectIdentifier($0) }
         logsSteps = configuration.logger.logLevel <= .debug
+        capturingInterceptors = configuration.handlers.compactMap { $0 as? Interceptor }.filter { $0.capture != nil }
         sharedHandlers = registry
         handlers = ProtocolRegistry()
         rateLimits = RateLimits(configuration)
@@ -47,10 +50,17 @@ public final class Loader: Sendable {
         sessionDelegate = Mutex(nil)
         sessionDelegateIdentifier = nil
         (handlers, sharedHandlers, logsSteps) = (loader.handlers, loader.sharedHandlers, loader.logsSteps)
+        capturingInterceptors = loader.capturingInterceptors
         rateLimits = loader.rateLimits
     }
 
     deinit { backgroundLoads.cancel() }
+
+    /// - Parameter parent: the task whose contexts a nested task has; `nil` for the ones of the caller.
+    func captureContexts(for parent: LoadTask?) -> [String: any Sendable] {
+        if let parent { return parent.originalRequest.capturedContexts }
+        return Dictionary(capturingInterceptors.compactMap { one in one.capture.map { (one.identifier, $0()) } }) { first, _ in first }
+    }
 
     /// The settings of a loader.
     public struct Configuration: Sendable {
@@ -94,7 +104,8 @@ public final class Loader: Sendable {
         /// wait, the load fails with ``LoadError/Code/limitExceeded``.
         public var bufferSize = 512 << 10
         /// The maximum number of interim responses (1xx) that a handler may report for one request. One more fails the
-        /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for each response.
+        /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for each response. Those with the
+        /// status 104, which report the progress of an upload, have 512 times this limit.
         public var maximumInterimResponsesPerRequest = 128
         package var clock: any LoadClock = SystemClock.shared
         package var networkChanges = NetworkChanges.shared
@@ -133,6 +144,14 @@ public final class Loader: Sendable {
     /// The schemes of all handlers of this loader, in lexical order.
     public var schemes: [String] {
         Set(handlers.schemes).union(sharedHandlers.schemes).sorted()
+    }
+
+    /// Whether a handler would load the request now. Nothing is sent.
+    ///
+    /// If no other handler accepts the request, this opens the libraries of the plugins that could, and blocks until
+    /// that is done. A load can still fail with ``LoadError/Code/unsupportedScheme``, if it leads to another scheme.
+    public func canHandle(_ request: Request) -> Bool {
+        handlerCandidates(for: request).last.map { $0.refusal == nil } ?? false
     }
 
     /// Returns the handlers that a look-up for `request` considers, with the decision of each, up to the handler that

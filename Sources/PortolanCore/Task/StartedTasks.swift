@@ -28,15 +28,16 @@ final class StartedTasks: Sendable {
         var isInvalid = false
         /// Whether the loader is invalid, and no task is left.
         var hasEnded = false
+        /// Whether all completions have returned.
+        var hasReportedEnd = false
         /// Called in order, when the loader has ended.
         var completions: [@Sendable () -> Void] = []
 
-        /// - Returns: the functions to call, because the loader has just ended.
-        mutating func takeCompletions() -> [@Sendable () -> Void] {
-            guard isInvalid, entries.isEmpty, !hasEnded else { return [] }
+        /// - Returns: whether the loader has just ended.
+        mutating func end() -> Bool {
+            guard isInvalid, entries.isEmpty, !hasEnded else { return false }
             hasEnded = true
-            defer { completions = [] }
-            return completions
+            return true
         }
     }
 
@@ -73,8 +74,8 @@ final class StartedTasks: Sendable {
     /// Has no effect if the task is not in the list.
     func remove(_ identifier: Int) {
         // Released outside the lock, because the release can destroy the task, which removes itself.
-        let (_, completions) = state.withLock { state in (state.entries.removeValue(forKey: identifier), state.takeCompletions()) }
-        for completion in completions { completion() }
+        let (_, hasEnded) = state.withLock { state in (state.entries.removeValue(forKey: identifier), state.end()) }
+        if hasEnded { reportEnd() }
     }
 
     /// Whether the task was started and its delegate has not received its end.
@@ -91,21 +92,32 @@ final class StartedTasks: Sendable {
     ///
     /// - Parameter completion: called when the last task has ended. Has no effect if the loader is invalid already.
     func invalidate(_ completion: @escaping @Sendable () -> Void) {
-        let completions = state.withLock { state -> [@Sendable () -> Void] in
-            guard !state.isInvalid else { return [] }
+        let hasEnded = state.withLock { state in
+            guard !state.isInvalid else { return false }
             state.isInvalid = true
             state.completions.insert(completion, at: 0)
-            return state.takeCompletions()
+            return state.end()
         }
-        for completion in completions { completion() }
+        if hasEnded { reportEnd() }
     }
 
-    /// Calls `completion` when the loader has ended, after the completion of ``invalidate(_:)``.
+    /// Calls `completion` when the loader has ended, after the completion of ``invalidate(_:)`` has returned.
     func whenEnded(_ completion: @escaping @Sendable () -> Void) {
-        let hasEnded = state.withLock { state in
-            if !state.hasEnded { state.completions.append(completion) }
-            return state.hasEnded
+        let hasReportedEnd = state.withLock { state in
+            if !state.hasReportedEnd { state.completions.append(completion) }
+            return state.hasReportedEnd
         }
-        if hasEnded { completion() }
+        if hasReportedEnd { completion() }
+    }
+
+    private func reportEnd() {
+        while true {
+            let completion = state.withLock { state -> (@Sendable () -> Void)? in
+                if state.completions.isEmpty { state.hasReportedEnd = true }
+                return state.completions.isEmpty ? nil : state.completions.removeFirst()
+            }
+            guard let completion else { return }
+            completion()
+        }
     }
 }

@@ -32,7 +32,7 @@ struct ResponseParser: ~Copyable {
     private var chunks: ChunkedDecoder
     private var state = State.idle
     private var method = HTTPRequest.Method.get
-    private var interimCount = 0
+    private var interimCounter = InterimCounter()
     /// Whether the connection can carry another transaction after this one.
     private(set) var allowsReuse = true
 
@@ -47,7 +47,7 @@ struct ResponseParser: ~Copyable {
     mutating func expectResponse(to method: HTTPRequest.Method) {
         self.method = method
         state = .head
-        interimCount = 0
+        interimCounter = InterimCounter()
         allowsReuse = true
     }
 
@@ -102,8 +102,7 @@ struct ResponseParser: ~Copyable {
     /// Returns the event for a head. After the head of a final response, the parser expects its body.
     private mutating func event(for head: ResponseHead) throws(ResponseSyntaxError) -> Event {
         if head.isInterim {
-            interimCount += 1
-            guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw ResponseSyntaxError(.tooManyInterimResponses) }
+            guard interimCounter.count(head, limits) else { throw ResponseSyntaxError(.tooManyInterimResponses) }
             // `Connection: close` also applies to the final response (RFC 9112 §9.6).
             if head.framing.closesConnection { allowsReuse = false }
             return .interim(head)

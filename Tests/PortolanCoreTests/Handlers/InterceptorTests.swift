@@ -100,6 +100,46 @@ import Testing
         #expect(record.allLines.sorted() == ["1 redirected to 2", "2 finished"])
     }
 
+    @Test func hooksReceiveTheirEvents() async throws {
+        let record = CallRecord()
+        let target = try URLRecord(parsing: "x:2")
+        let handler = StubHandler { $0.url == target ? .text("") : .redirect(to: target) }
+        let interceptor = Interceptor(identifier: "org.example.hooks", capturing: { Task.isCancelled }) { request, isCancelled in
+            Interceptor.Hooks { _ in
+                record.add("\(request.url.path) changed \(isCancelled)")
+            } onRedirect: { _ in
+                record.add("\(request.url.path) redirected")
+            } onResponse: { _ in
+                record.add("\(request.url.path) responded")
+            } onEnd: { outcome in
+                record.addEnd(request, outcome)
+            }
+        }
+        let delegate = RecordingDelegate()
+        loader(interceptor, handler).task(for: try Request("x:1"), delegate: delegate).resume()
+        await delegate.ended()
+        await record.waitForLines(6)
+        #expect(
+            record.allLines.sorted() == [
+                "1 changed false", "1 redirected", "1 redirected to 2", "2 changed false", "2 finished", "2 responded",
+            ])
+    }
+
+    /// The loader, and not the handler, ends these loads.
+    @Test func interceptorsSeeWhyTheLoadIsStopped() async throws {
+        let record = CallRecord()
+        let observing = (0..<2).map { Interceptor(identifier: "org.example.observe\($0)", onEnd: { record.addEnd($0, $1) }) }
+        let (manual, clock) = (ManualHandler(), ManualClock())
+        let loader = loader(handlers: observing + [manual]) { ($0.clock, $0.timeouts.total) = (clock, .seconds(1)) }
+        let request = try Request("x:1")
+        let load = Task { try await loader.data(for: request) }
+        _ = await manual.nextLoad()
+        clock.advance(by: .seconds(2))
+        let error = await #expect(throws: LoadError.self) { try await load.value }
+        await record.waitForLines(2)
+        #expect(record.allLines == Array(repeating: "1 failed: \(error?.message ?? "")", count: 2))
+    }
+
     @Test func aDeclinedRedirectIsDelivered() async throws {
         let record = CallRecord()
         let target = try URLRecord(parsing: "x:2")

@@ -31,6 +31,19 @@ import Testing
         #expect(registry.handlers.map(\.identifier) == ["y", "made"])
     }
 
+    @Test func loaderKnowsWhatItCanHandle() throws {
+        let registry = ProtocolRegistry()
+        let provider = CountingProvider { [StubHandler(identifier: "made", schemes: .only(["x"])) { _ in .text("made") }] }
+        registry.register(deferred: provider)
+        registry.register(StubHandler(identifier: "y", schemes: .only(["y"])) { _ in .text("y") })
+        registry.register(RefusingHandler(identifier: "refusing"))
+        let loader = Self.loader(registry)
+        #expect(try loader.canHandle(Request("y:1")) && !loader.canHandle(Request("z:1")))
+        #expect(provider.makeCount == 0)
+        #expect(try loader.canHandle(Request("x:1")) && provider.makeCount == 1)
+        #expect(!Self.loader(ProtocolRegistry()).canHandle(try Request("y:1")))
+    }
+
     @Test func unsupportedSchemeMessageListsAtMostTwentySchemes() async throws {
         let registry = ProtocolRegistry()
         let names = (0..<1000).map { "s\(1000 + $0)" }

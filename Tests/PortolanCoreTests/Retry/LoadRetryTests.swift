@@ -246,7 +246,7 @@ import Testing
         policy.initialDelay = .zero
         let loader = loader(interceptor, handler) { [policy] in $0.retries = policy }
         #expect(String(decoding: try await loader.data(from: "x://h/").0, as: UTF8.self) == "done")
-        #expect(log.withLock { $0 } == ["request", "503", "stopped", "request", "0", "finished"])
+        #expect(log.withLock { $0 } == ["request", "503", "failed(the response for 'x://h/' is 503 )", "request", "0", "finished"])
     }
 
     /// A cancel that comes while the response is being refused ends the load as cancelled.

@@ -44,6 +44,39 @@ import Testing
         #expect(late.isEmpty, "\(late.count) of 2000: \(late.prefix(3))")
     }
 
+    /// A program that waits for the end must not exit during the last call of the delegate.
+    @Test func waitEndsAfterTheLastCallOfTheDelegate() async throws {
+        final class Delegate: LoaderDelegate {
+            let phase = ConditionLock(0)
+            let log = Mutex<[String]>([])
+
+            func loaderDidBecomeInvalid(_ loader: Loader) {
+                phase.withLockBroadcasting { $0 = 1 }
+                phase.wait { $0 == 2 ? () : nil }
+                log.withLock { $0.append("delegate") }
+            }
+        }
+        let delegate = Delegate()
+        let loader = makeLoader([], delegate)
+        try PlatformThread.start { loader.finishTasksAndInvalidate() }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                delegate.phase.wait { $0 == 1 ? () : nil }
+                continuation.resume()
+            }
+        }
+        let wait = Task {
+            await loader.waitForEnd()
+            delegate.log.withLock { $0.append("wait") }
+        }
+        for _ in 0..<100 { await Task.yield() }
+        delegate.phase.withLockBroadcasting { $0 = 2 }
+        await wait.value
+        #expect(delegate.log.withLock { $0 } == ["delegate", "wait"])
+        // The loader has ended, so the wait ends at once.
+        await loader.waitForEnd()
+    }
+
     @Test(arguments: [false, true]) func loaderWithANestedLoadEnds(isSuspended: Bool) throws {
         let inner = ManualHandler(identifier: "inner", schemes: .only(["x"]))
         let request = try Request("x:inner")

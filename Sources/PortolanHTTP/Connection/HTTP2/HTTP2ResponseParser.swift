@@ -24,7 +24,7 @@ struct HTTP2ResponseParser {
     private let limits: HTTPLimits
     private let method: HTTPRequest.Method
     private var state = State.head
-    private var interimCount = 0
+    private var interimCounter = InterimCounter()
     /// `false` after HEAD, and for 204 and 304, even if they have a Content-Length.
     private var hasContent = true
     /// Whether the first frame of the response has arrived.
@@ -68,8 +68,7 @@ struct HTTP2ResponseParser {
             majorVersion: 2, minorVersion: 0, status: section.status ?? 0, reason: "", fields: section.fields, framing: section.framing)
         guard !head.isInterim else {
             guard !endsStream else { throw HTTP2ResponseError(.endInInterimResponse) }
-            interimCount += 1
-            guard interimCount <= limits.maximumInterimResponsesPerResponse else { throw HTTP2ResponseError(.tooManyInterimResponses) }
+            guard interimCounter.count(head, limits) else { throw HTTP2ResponseError(.tooManyInterimResponses) }
             return .interim(head)
         }
         let length = try beginBody(head, endsStream)
