@@ -5,3 +5,7 @@ package protocol StopReasonSource: ProtocolClient {
     /// `nil` if it does not know.
     var stopReason: LoadError? { get }
 }
+
+extension StopReasonSource where Self: ForwardingClient {
+    var stopReason: LoadError? { (next as? any StopReasonSource)?.stopReason }
+}

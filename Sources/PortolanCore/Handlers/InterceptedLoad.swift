@@ -146,7 +146,6 @@ final class InterceptedLoad: ProtocolLoad {
 /// Forwards the events of the next handler, and notifies the interceptor of responses and the end.
 private final class InterceptingClient: ForwardingClient, StopReasonSource {
     let next: any ProtocolClient
-    var stopReason: LoadError? { (next as? any StopReasonSource)?.stopReason }
     private let load: InterceptedLoad
 
     init(_ load: InterceptedLoad, next: any ProtocolClient) { (self.load, self.next) = (load, next) }

@@ -97,7 +97,6 @@ package final class NextHandlerLoad: ProtocolLoad {
 /// Adds a handler's loop guard to the requests that the handler makes.
 private final class LoopGuardClient: ForwardingClient, StopReasonSource {
     let next: any ProtocolClient
-    var stopReason: LoadError? { (next as? any StopReasonSource)?.stopReason }
     private let loopGuard: LoopGuard
 
     init(_ loopGuard: LoopGuard, next: any ProtocolClient) { (self.loopGuard, self.next) = (loopGuard, next) }

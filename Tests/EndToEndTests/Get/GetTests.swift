@@ -44,6 +44,7 @@ import Testing
         let library = try program.copyFixture("fixture.so")
         let head = "content-type: text/plain\ncontent-length: 4\n\n"
         #expect(try program.run("get", "-I", "--plugin", library, "fixture://good").text == head)
+        #expect(try program.run("get", "-I", "-X", "GET", "--plugin", library, "fixture://good").text == head)
         #expect(try program.run("get", "-I", "-o", "out", "--plugin", library, "fixture://good").output.isEmpty)
         #expect(program.contents(of: "out") == head)
         let events = try program.run("get", "--events", "-X", "HEAD", "--plugin", library, "fixture://good").lines
