@@ -16,7 +16,7 @@ struct ResumableUpload {
     private let loader: Loader
     private let policy: RetryPolicy
     private let delegate: (any LoadDelegate)?
-    private var retries: RetryState
+    private var retries: RetryState?
     /// The retries from the start, as the loader's configuration allows them; `nil` for none.
     private var restarts: RetryState?
     /// The resource of the upload on the server; `nil` if it is not known.
@@ -55,25 +55,28 @@ struct ResumableUpload {
             switch step {
             case .done(let body, let response): return (body, response)
             case .create(let failure):
-                guard try await wait(after: failure, &restarts, since: start) else { return try lastResult.get() }
+                guard try await wait(after: failure, \.restarts, since: start) else { return try lastResult.get() }
                 step = try await create()
             case .ask(let failure):
-                var state = Optional(retries)
-                guard try await wait(after: failure, &state, since: start) else { return try lastResult.get() }
-                if let state { retries = state }
+                guard try await wait(after: failure, \.retries, since: start) else { return try lastResult.get() }
                 step = try await ask()
             case .append: step = try await append()
             }
         }
     }
 
+    /// Counts and waits for an attempt after a failure.
+    ///
     /// - Returns: `false` if no other attempt is allowed.
-    private func wait(after failure: RetryableFailure?, _ state: inout RetryState?, since start: Duration) async throws(LoadError) -> Bool {
+    private mutating func wait(
+        after failure: RetryableFailure?, _ state: WritableKeyPath<Self, RetryState?>, since start: Duration
+    ) async throws(LoadError) -> Bool {
         guard let failure else { return true }
-        let elapsed = loader.configuration.clock.now - start
-        guard case .wait(let wait)? = state?.decide(after: failure, elapsed: elapsed, random: .random(in: 0...1)) else { return false }
-        state?.countRetry()
-        try await loader.configuration.clock.sleep(for: wait)
+        let clock = loader.configuration.clock
+        guard case .wait(let wait)? = self[keyPath: state]?.decide(after: failure, elapsed: clock.now - start, random: .random(in: 0...1))
+        else { return false }
+        self[keyPath: state]?.countRetry()
+        try await clock.sleep(for: wait)
         return true
     }
 
@@ -122,6 +125,8 @@ struct ResumableUpload {
             return .ask(after: failure)
         case .success((_, let response)):
             guard response.status?.kind == .successful else {
+                // The server may remove the upload when it is complete (§4).
+                if let candidate, [404, 410].contains(response.status?.code) { return .done(candidate.0, candidate.1) }
                 if let failure = retryableFailure(response) { return .ask(after: failure) }
                 throw LoadError(
                     .badResponse,
@@ -136,6 +141,10 @@ struct ResumableUpload {
                 return .done(last.0, last.1)
             }
             guard let offset = fields.offset else { throw contradiction("it does not say how many bytes it has received") }
+            guard candidate == nil || offset > self.offset else {
+                throw contradiction("the upload is not complete, although it has accepted the last part")
+            }
+            candidate = nil
             try advance(to: offset)
             return .append
         }
@@ -172,7 +181,10 @@ struct ResumableUpload {
                 try advance(to: expected)
                 return .ask(after: .error(.connectionLost))
             }
-            if status == .contentTooLarge, let limit = limits.append, limit < end - offset { return .append }
+            if status == .contentTooLarge, let limit = limits.append, limit < end - offset, retries?.retriesLeft ?? 0 > 0 {
+                retries?.countRetry()
+                return .append
+            }
             if let failure = retryableFailure(response) { return .ask(after: failure) }
             return .done(body, response)
         }

@@ -128,6 +128,22 @@ import Testing
         #expect(error?.code == .badResponse && error?.message.contains("2 bytes, and 3 before") == true)
     }
 
+    /// A server must not make the loader send parts without an end.
+    @Test func serverThatStoresNothingEndsTheUpload() async throws {
+        let server = UploadServer([.init(receivedCount: 3)], quirk: .storesNoPart)
+        let error = await #expect(throws: LoadError.self) { try await Self.upload(Self.request(Self.random(10)), to: server) }
+        #expect(error?.code == .badResponse && server.state.withLock { $0.lines.count } == 4)
+        let shrinking = UploadServer([.init(receivedCount: 3)], quirk: .allowsLessEachTime)
+        #expect(try await Self.upload(Self.request(Self.random(1000)), to: shrinking).status == 413)
+        #expect(shrinking.state.withLock { $0.lines.count } <= 2 + 4)
+    }
+
+    @Test func completeUploadMayBeRemoved() async throws {
+        let server = UploadServer([.init(receivedCount: 3)], quirk: .removesCompleteUpload)
+        #expect(try await Self.upload(Self.request(Self.random(10)), to: server) == ("done", 201))
+        #expect(server.state.withLock { $0.lines.last } == "HEAD /uploads/1")
+    }
+
     @Test func uploadAtAnotherOriginReceivesNoSecrets() async throws {
         let server = UploadServer([.init(receivedCount: 3)], location: "https://store.example/u?1")
         #expect(try await Self.upload(Self.request(Self.random(10)), to: server).text == "done")

@@ -18,6 +18,16 @@ final class UploadServer: ProtocolHandler {
         var status: HTTPResponse.Status?
     }
 
+    /// What a server does wrong, or what the draft only recommends.
+    enum Quirk {
+        /// It accepts parts, and stores none.
+        case storesNoPart
+        /// It does not say in its response that the upload is complete, and then removes the upload.
+        case removesCompleteUpload
+        /// It allows less with each part.
+        case allowsLessEachTime
+    }
+
     struct State {
         var interruptions: [Interruption] = []
         var received: [UInt8] = []
@@ -33,15 +43,16 @@ final class UploadServer: ProtocolHandler {
     /// `nil` for a server without resumable uploads.
     private let location: String?
     private let limit: String?
+    private let quirk: Quirk?
     /// Changes the fields of the response to HEAD.
     private let adapt: @Sendable (inout HTTPFields) -> Void
     let state: Mutex<State>
 
     init(
-        _ interruptions: [Interruption] = [], location: String? = "/uploads/1", limit: String? = nil,
+        _ interruptions: [Interruption] = [], location: String? = "/uploads/1", limit: String? = nil, quirk: Quirk? = nil,
         adapt: @escaping @Sendable (inout HTTPFields) -> Void = { _ in }
     ) {
-        (self.location, self.limit, self.adapt) = (location, limit, adapt)
+        (self.location, self.limit, self.quirk, self.adapt) = (location, limit, quirk, adapt)
         state = Mutex(State(interruptions: interruptions))
     }
 
@@ -61,7 +72,7 @@ final class UploadServer: ProtocolHandler {
             let (offset, isComplete) = state.withLock { ($0.received.count, $0.isComplete) }
             Self.set(&fields, ("Upload-Offset", "\(offset)"), ("Upload-Complete", isComplete ? "?1" : "?0"))
             adapt(&fields)
-            finish(request, client, .noContent, fields)
+            finish(request, client, isComplete && quirk == .removesCompleteUpload ? .notFound : .noContent, fields)
         case .patch:
             let offset = state.withLock { $0.received.count }
             guard request.field("Upload-Offset") == "\(offset)", request.field("Content-Type") == "application/partial-upload" else {
@@ -85,6 +96,12 @@ final class UploadServer: ProtocolHandler {
     private func receive(_ request: Request, _ client: any ProtocolClient) {
         let (bytes, error) = Self.bytes(of: request)
         if let error { return client.didFail(with: error) }
+        if request.method == .patch, quirk == .storesNoPart { return finish(request, client, .noContent, HTTPFields()) }
+        if request.method == .patch, quirk == .allowsLessEachTime {
+            var fields = HTTPFields()
+            Self.set(&fields, ("Upload-Limit", "max-append-size=\(bytes.count - 1)"))
+            return finish(request, client, .contentTooLarge, fields)
+        }
         let interruption = state.withLock { state in
             state.partSizes.append(bytes.count)
             return state.interruptions.isEmpty ? Interruption() : state.interruptions.removeFirst()
@@ -103,7 +120,7 @@ final class UploadServer: ProtocolHandler {
             return finish(request, client, status, HTTPFields())
         }
         var fields = HTTPFields()
-        if request.method == .patch { Self.set(&fields, ("Upload-Complete", isLast ? "?1" : "?0")) }
+        if request.method == .patch, quirk != .removesCompleteUpload { Self.set(&fields, ("Upload-Complete", isLast ? "?1" : "?0")) }
         finish(request, client, isLast ? .created : .noContent, fields, isLast ? "done" : "")
     }
 
