@@ -5,31 +5,31 @@ import PortolanFileSystem
 
 /// The resume data of a running download, in a file beside its partial file, in case the program is killed.
 ///
-/// It is written once, before the first byte, so it does not contain the number of bytes. The size of the partial file
-/// is that number.
+/// It is written once, before the partial file is made, so that no kill leaves a partial file without it. So it does not
+/// contain the number of bytes. The size of the partial file is that number.
 enum DownloadRecord {
     private static let suffix = ".json"
     /// Longer files are not records.
     private static let sizeLimit = 256 << 10
 
-    private static func path(of file: PartialFile) -> String { file.path + suffix }
-
     /// Writes the record. A failure is ignored, because the download needs the record only if the program is killed.
-    static func write(_ data: ResumeData, of file: PartialFile) {
+    static func write(_ data: ResumeData, ofFileAt path: String) {
         // A record of another version of the resource must not stay.
-        remove(of: file)
-        guard let bytes = try? JSONEncoder().encode(data), let record = try? FileSystem.create(path(of: file), mode: 0o600) else { return }
+        remove(ofFileAt: path)
+        guard let bytes = try? JSONEncoder().encode(data), let record = try? FileSystem.create(path + suffix, mode: 0o600) else { return }
         do throws(SystemError) {
             try record.write(all: Array(bytes))
             try record.close()
         } catch {
-            FileSystem.remove(path(of: file))
+            remove(ofFileAt: path)
         }
     }
 
-    static func remove(of file: PartialFile) { FileSystem.remove(path(of: file)) }
+    static func remove(ofFileAt path: String) { FileSystem.remove(path + suffix) }
 
-    /// Returns this user's newest record whose partial file exists and is not in use; `nil` if there is none.
+    /// Returns this user's newest record whose partial file exists and is not in use; `nil` if there is none. Removes
+    /// records without a partial file, which a kill has left. If their downloads are just making the file, these can't
+    /// be continued after a kill; nothing else is lost.
     static func latest(beside path: String) -> ResumeData? {
         // `try?` because a path that can't be resolved has no records.
         guard let target = try? FileSystem.destination(of: path) else { return nil }
@@ -37,6 +37,7 @@ enum DownloadRecord {
         let candidates = ((try? FileSystem.names(in: folder)) ?? []).filter { name in
             name.hasSuffix(suffix) && PartialFile.isTemporaryName(String(name.dropLast(suffix.count)), of: finalName)
         }
+        for name in candidates where FileSystem.isMissing(folder + name.dropLast(suffix.count)) { FileSystem.remove(folder + name) }
         let readable = candidates.compactMap { name -> (time: Int64, data: ResumeData)? in
             guard let (bytes, time) = FileSystem.ownContents(of: folder + name, atMost: sizeLimit),
                 let data = try? JSONDecoder().decode(ResumeData.self, from: Data(bytes)), data.partialName + suffix == name,

@@ -103,7 +103,7 @@ final class DownloadWriter: DelegatingDelegate {
     /// A further part of a multipart response: only the last one stays.
     private func replaceContents(with response: Response, _ task: LoadTask) -> Flow {
         guard case .writing(let open) = state.withLock({ $0.phase }) else { return .stopped }
-        DownloadRecord.remove(of: open.file)
+        DownloadRecord.remove(ofFileAt: open.file.path)
         do throws(SystemError) {
             try FileSystem.truncate(open.file.descriptor)
         } catch {
@@ -137,7 +137,7 @@ final class DownloadWriter: DelegatingDelegate {
                     throw LoadError(.ioFailed, message: "the partial file '\(part.file.path)' can't be emptied: \(error)")
                 }
                 if part.size > 0 { state.withLock { $0.restartReason = reason } }
-                return begin(part.file, response, now)
+                return begin(part.file, part.data, response, now)
             case .useless, .error: throw refuse(response)
             }
         }
@@ -147,25 +147,46 @@ final class DownloadWriter: DelegatingDelegate {
         let destination =
             (delegate as? any DownloadDelegate)?.loadTask(task, destinationFor: response, proposed: proposed) ?? proposed
         state.withLock { $0.destination = destination }
-        let file = try PartialFile(for: destination.path(for: response), collision: destination.existingFile.collision)
-        FileSystem.lock(file.descriptor)
-        return begin(file, response, now)
+        var record: (path: String, data: ResumeData)?
+        do throws(LoadError) {
+            let file = try PartialFile(for: destination.path(for: response), collision: destination.existingFile.collision) {
+                guard let data = resumeData($0, $1, response, now) else { return }
+                DownloadRecord.write(data, ofFileAt: $0)
+                record = ($0, data)
+            }
+            FileSystem.lock(file.descriptor)
+            return self.open(file, response, record?.data)
+        } catch {
+            if let record { DownloadRecord.remove(ofFileAt: record.path) }
+            throw error
+        }
     }
 
-    private func begin(_ file: PartialFile, _ response: Response, _ now: Int64) -> Open {
-        // A part that the caller has asked for is no file.
-        let validator =
-            request.method == .get && request.body == nil && request.fields[.range] == nil && !response.isBodyPart
-            ? ResumedPart.validator(of: response, now: now) : nil
-        let data = validator.map { validator in
-            ResumeData(
-                request, validator: validator, partialName: FileSystem.split(file.path).name,
-                finalName: FileSystem.split(file.finalPath).name, bytesReceived: nil, expectedBytes: response.expectedLength)
-        }
-        if let data { DownloadRecord.write(data, of: file) } else { DownloadRecord.remove(of: file) }
+    /// Begins a file again that has no bytes any more.
+    ///
+    /// - Parameter old: the resume data in its record, which stays if it is right.
+    private func begin(_ file: PartialFile, _ old: ResumeData, _ response: Response, _ now: Int64) -> Open {
+        let data = resumeData(file.path, file.finalPath, response, now)
+        if let data, data == old { return open(file, response, data) }
+        if let data { DownloadRecord.write(data, ofFileAt: file.path) } else { DownloadRecord.remove(ofFileAt: file.path) }
+        return open(file, response, data)
+    }
+
+    private func open(_ file: PartialFile, _ response: Response, _ data: ResumeData?) -> Open {
         // A response to HEAD announces bytes that do not come (RFC 9110 §9.3.2).
         let size = request.method == .head ? nil : response.expectedLength
         return Open(file: file, response: response, resumeData: data, resumedBytes: 0, written: 0, size: size)
+    }
+
+    /// - Returns: `nil` if the download can't be continued.
+    private func resumeData(_ path: String, _ finalPath: String, _ response: Response, _ now: Int64) -> ResumeData? {
+        // A part that the caller has asked for is no file.
+        guard request.method == .get, request.body == nil, request.fields[.range] == nil, !response.isBodyPart,
+            let validator = ResumedPart.validator(of: response, now: now)
+        else { return nil }
+        return ResumeData(
+            request, validator: validator, partialName: FileSystem.split(path).name, finalName: FileSystem.split(finalPath).name,
+            bytesReceived: nil, expectedBytes: response.expectedLength)
     }
 
     func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
@@ -257,7 +278,7 @@ final class DownloadWriter: DelegatingDelegate {
     }
 
     private func complete(_ open: Open, _ restartReason: String?) -> Outcome {
-        defer { DownloadRecord.remove(of: open.file) }
+        defer { DownloadRecord.remove(ofFileAt: open.file.path) }
         observer?.downloadWillMove(open.file)
         do throws(LoadError) {
             let completion = try open.file.complete()
@@ -289,8 +310,9 @@ final class DownloadWriter: DelegatingDelegate {
     }
 
     private func discard(_ file: PartialFile) {
-        DownloadRecord.remove(of: file)
+        // A record without its file is removed later, a file without its record is not.
         file.discard()
+        DownloadRecord.remove(ofFileAt: file.path)
         file.close()
     }
 

@@ -77,8 +77,8 @@ public struct ResumeData: Hashable, Sendable {
             // `try?` because there is then nothing to remove.
             let file = try? PartialFile(continuing: self, for: path, collision: destination.existingFile.collision)
         else { return }
-        DownloadRecord.remove(of: file)
         file.discard()
+        DownloadRecord.remove(ofFileAt: file.path)
         file.close()
     }
 }

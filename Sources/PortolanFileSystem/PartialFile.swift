@@ -41,10 +41,15 @@ package struct PartialFile: Sendable {
     /// - Parameters:
     ///   - target: the final path, of a regular file that can be missing.
     ///   - isPrivate: whether only the owner can read the file, even if it replaces a file that others can read.
-    package init(for target: String, collision: Collision, isPrivate: Bool = false) throws(LoadError) {
+    ///   - willCreate: receives both paths before the file exists.
+    package init(
+        for target: String, collision: Collision, isPrivate: Bool = false,
+        willCreate: (_ path: String, _ finalPath: String) -> Void = { _, _ in }
+    ) throws(LoadError) {
         (finalPath, oldMetadata) = try Self.check(target, collision)
         (self.collision, self.isPrivate) = (collision, isPrivate)
         path = Self.temporaryPath(beside: finalPath)
+        willCreate(path, finalPath)
         do throws(SystemError) {
             // Other users must not read the file before it has the permissions of the old file.
             descriptor = try FileSystem.create(path, mode: oldMetadata == nil && !isPrivate ? 0o666 : 0o600)

@@ -3,6 +3,7 @@
 import FoundationEssentials
 import HTTPTypes
 import PortolanCore
+import PortolanFileSystem
 import PortolanTestSupport
 import PortolanURL
 import Synchronization
@@ -345,6 +346,25 @@ import Testing
     @Test func dataOfAnotherURLIsRefused() async throws {
         let data = try JSONDecoder().decode(ResumeData.self, from: encoded { $0["url"] = "http://files.test/other" })
         await #expect(throws: LoadError.self) { try await resume(FileOrigin(bytes), data) }
+    }
+
+    /// A kill can come after the record is made, and before the partial file is.
+    @Test func recordWithoutAPartialFileIsRemoved() throws {
+        let partial = ".a.0123456789abcdef.part"
+        let others = [".b.0123456789abcdef.part.json", ".a.part.json", "a.json"]
+        for name in others + [partial + ".json"] { try folder.write(Array("{}".utf8), to: name) }
+        #expect(ResumeData(interruptedDownloadTo: folder.path(of: "a")) == nil)
+        #expect(try names == others.sorted())
+    }
+
+    @Test func recordIsMadeBeforeThePartialFile() throws {
+        var isThere: Bool?
+        let file = try PartialFile(for: folder.path(of: "a"), collision: .replaces) { path, finalPath in
+            isThere = !FileSystem.isMissing(path) || finalPath != folder.path(of: "a")
+        }
+        #expect(isThere == false && !FileSystem.isMissing(file.path))
+        file.discard()
+        file.close()
     }
 
     @Test func recordOfAnotherFormIsIgnored() throws {
