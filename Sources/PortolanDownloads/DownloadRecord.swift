@@ -5,8 +5,8 @@ import PortolanFileSystem
 
 /// The resume data of a running download, in a file beside its partial file, in case the program is killed.
 ///
-/// It is written once, before the partial file is made, so that no kill leaves a partial file without it. So it does not
-/// contain the number of bytes. The size of the partial file is that number.
+/// It is written once, before the partial file is made, so that no kill leaves a partial file without it. It does not
+/// contain the number of bytes: that is the size of the partial file.
 enum DownloadRecord {
     private static let suffix = ".json"
     /// Longer files are not records.
