@@ -56,7 +56,7 @@ memcheck:
 	@scripts/packages.sh memcheck
 	@scripts/memcheck.sh
 
-# The suites that load no plugin library, under ThreadSanitizer.
+# Seven test targets, which load no plugin library, under ThreadSanitizer.
 test-tsan: packages-test
 	scripts/test-tsan.sh
 

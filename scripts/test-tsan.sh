@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the suites that load no plugin library under ThreadSanitizer, which does not see the code of a library that was built without it.
+# Runs seven test targets, which load no plugin library, under ThreadSanitizer. It does not see the code of a library that was built without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export TSAN_OPTIONS="suppressions=$PWD/scripts/tsan.supp:print_suppressions=0"

@@ -279,7 +279,7 @@ final class DownloadWriter: DelegatingDelegate {
 
     private func complete(_ open: Open, _ restartReason: String?) -> Outcome {
         defer { DownloadRecord.remove(ofFileAt: open.file.path) }
-        observer?.downloadWillMove(open.file)
+        observer?.downloadWillRename(open.file)
         do throws(LoadError) {
             let completion = try open.file.complete()
             return .success(
@@ -319,7 +319,7 @@ final class DownloadWriter: DelegatingDelegate {
     private var observer: (any DownloadObserver)? { delegate as? any DownloadObserver }
 
     private func refuse(_ response: Response) -> LoadError {
-        observer?.downloadDidRefuse(response)
+        observer?.downloadDidReceiveErrorResponse(response)
         return Self.error(for: response)
     }
 

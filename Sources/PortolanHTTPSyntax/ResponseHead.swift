@@ -7,7 +7,8 @@ package struct ResponseHead: Sendable {
     private let majorVersion: Int
     /// The minor version of HTTP/1: 0 or 1. Later minor versions count as 1 (RFC 9110 §2.5).
     let minorVersion: Int
-    /// 0…999. A client treats a status outside of 100…599 like a 5xx status (RFC 9110 §15).
+    /// 0…999, as received. A status outside of 100…599 is not treated like a 5xx status, although RFC 9110 §15
+    /// recommends that.
     package let status: Int
     /// The reason phrase, decoded as ISO-8859-1; empty if there is none. The protocol does not use it.
     package let reason: String

@@ -51,7 +51,7 @@ enum CacheFiller {
     private func close(_ store: DiskCacheStore) { store.waitForClose() }
 
     private final class Filling: Sendable {
-        private let tester: CacheStoreTester
+        private let harness: CacheStoreHarness
         private let limit: Int64
         private let loadCount: Int
         private let started = Atomic(0)
@@ -59,7 +59,7 @@ enum CacheFiller {
         private let failures = Atomic(0)
 
         init(_ store: DiskCacheStore, limit: Int64, loadCount: Int) {
-            (tester, self.limit, self.loadCount) = (CacheStoreTester(store), limit, loadCount)
+            (harness, self.limit, self.loadCount) = (CacheStoreHarness(store), limit, loadCount)
         }
 
         var counts: (hits: Int, failures: Int) { (hits.load(ordering: .relaxed), failures.load(ordering: .relaxed)) }
@@ -71,7 +71,7 @@ enum CacheFiller {
                 switch random.below(10) {
                 case 0..<6: try await store(at: url, &random)
                 case 6..<9: try await read(url)
-                default: tester.store.remove(.url(try URLRecord(parsing: url)))
+                default: harness.store.remove(.url(try URLRecord(parsing: url)))
                 }
                 writeLine("load")
             }
@@ -81,32 +81,31 @@ enum CacheFiller {
             // Bodies in the index, bodies of one block, and larger ones.
             let count = random.below([8000, 100_000, Int(limit) / 9][random.below(3)])
             let seed = random.below(250)
-            let octets = CacheStoreTester.pattern(seed, count: count)
-            guard
-                let writer = tester.store.openWriter(try CacheStoreTester.opening(url, expectedLength: random.below(2) == 0 ? count : nil))
-            else { return }
+            let octets = CacheStoreHarness.pattern(seed, count: count)
+            let opening = try CacheStoreHarness.makeOpening(url, expectedLength: random.below(2) == 0 ? count : nil)
+            guard let writer = harness.store.openWriter(opening) else { return }
             for start in stride(from: 0, to: count, by: 50_000) {
-                guard CacheStoreTester.write(Array(octets[start..<min(start + 50_000, count)]), to: writer) else { return }
+                guard CacheStoreHarness.write(Array(octets[start..<min(start + 50_000, count)]), to: writer) else { return }
                 await Task.yield()
             }
             if random.below(20) == 0 { return }
             let fields = "X-Seed: \(seed) | X-Count: \(count)"
-            writer.finish(try CacheStoreTester.stored(fields, url, content: .complete(length: Int64(count))), trailers: nil)
+            writer.finish(try CacheStoreHarness.makeStoredResponse(fields, url, content: .complete(length: Int64(count))), trailers: nil)
         }
 
         private func read(_ url: String) async throws {
-            for entry in try await tester.entries(url) {
+            for entry in try await harness.entries(url) {
                 let values = entry.stored.fields.map { Int($0.value) ?? -1 }
                 guard values.count == 2, entry.body.ranges.count == Int64(values[1]) else { return fail("\(url) has wrong fields") }
                 let octets: [UInt8]
                 do {
-                    octets = try await CacheStoreTester.octets(of: entry.body)
+                    octets = try await CacheStoreHarness.octets(of: entry.body)
                 } catch {
                     // Another load has removed the entry before it was read.
                     failures.add(1, ordering: .relaxed)
                     continue
                 }
-                guard octets == CacheStoreTester.pattern(values[0], count: values[1]) else { return fail("\(url) has a wrong body") }
+                guard octets == CacheStoreHarness.pattern(values[0], count: values[1]) else { return fail("\(url) has a wrong body") }
                 hits.add(1, ordering: .relaxed)
             }
         }

@@ -5,7 +5,7 @@ import PortolanCore
 import PortolanURL
 import Testing
 
-private typealias Tester = CacheStoreTester
+private typealias Harness = CacheStoreHarness
 
 /// Bodies: in pieces, in parts, shared by readers.
 extension CacheStoreCase {
@@ -21,34 +21,34 @@ extension CacheStoreCase {
         + otherBodies
 
     private static func bodyIsReadAsItWasWritten(_ count: Int, _ step: Int) -> CacheStoreCase {
-        CacheStoreCase("a body of \(count) octets, written in pieces of \(step), is read as it was written") { tester in
-            let octets = Tester.pattern(count, count: count)
-            let writer = try #require(tester.store.openWriter(try Tester.opening()))
+        CacheStoreCase("a body of \(count) octets, written in pieces of \(step), is read as it was written") { harness in
+            let octets = Harness.pattern(count, count: count)
+            let writer = try #require(harness.store.openWriter(try Harness.makeOpening()))
             for start in stride(from: 0, to: count, by: step) {
-                #expect(Tester.write(Array(octets[start..<min(start + step, count)]), to: writer))
+                #expect(Harness.write(Array(octets[start..<min(start + step, count)]), to: writer))
             }
-            writer.finish(try Tester.stored(content: .complete(length: Int64(count))), trailers: nil)
-            let body = try await tester.entry().body
+            writer.finish(try Harness.makeStoredResponse(content: .complete(length: Int64(count))), trailers: nil)
+            let body = try await harness.entry().body
             #expect(body.ranges == ByteRangeSet(0..<Int64(count)))
-            #expect(try await Tester.octets(of: body) == octets)
-            #expect(try await Tester.octets(of: body, atMost: 9999) == octets)
+            #expect(try await Harness.octets(of: body) == octets)
+            #expect(try await Harness.octets(of: body, atMost: 9999) == octets)
             let middle = Int64(count / 3)..<Int64(count - count / 4)
-            #expect(try await Tester.octets(of: body, middle) == Array(octets[Int(middle.lowerBound)..<Int(middle.upperBound)]))
-            await #expect(throws: LoadError.self) { try await Tester.octets(of: body, 0..<Int64(count + 1)) }
+            #expect(try await Harness.octets(of: body, middle) == Array(octets[Int(middle.lowerBound)..<Int(middle.upperBound)]))
+            await #expect(throws: LoadError.self) { try await Harness.octets(of: body, 0..<Int64(count + 1)) }
         }
     }
 
     private static func entryIsExtended(_ old: Range<Int>, _ new: Range<Int>, _ expected: String) -> CacheStoreCase {
-        CacheStoreCase("the octets \(old) are extended by \(new)") { tester in
-            try tester.storePart(Array(repeating: UInt8(ascii: "a"), count: old.count), at: old.lowerBound, of: 10)
-            let part = try await tester.entry()
+        CacheStoreCase("the octets \(old) are extended by \(new)") { harness in
+            try harness.storePart(Array(repeating: UInt8(ascii: "a"), count: old.count), at: old.lowerBound, of: 10)
+            let part = try await harness.entry()
             // Reads the part before and after it is extended.
             let reader = CacheBodyCollector(part.body.makeReader(of: Int64(old.lowerBound)..<Int64(old.upperBound)))
             #expect(try await reader.readNext(atMost: 1))
-            try tester.storePart(Array(repeating: UInt8(ascii: "b"), count: new.count), at: new.lowerBound, of: 10, extending: part)
-            let entry = try await tester.entry()
+            try harness.storePart(Array(repeating: UInt8(ascii: "b"), count: new.count), at: new.lowerBound, of: 10, extending: part)
+            let entry = try await harness.entry()
             var octets: [UInt8] = []
-            for range in entry.body.ranges.ranges { octets += try await Tester.octets(of: entry.body, range) }
+            for range in entry.body.ranges.ranges { octets += try await Harness.octets(of: entry.body, range) }
             #expect(String(decoding: octets, as: UTF8.self) == expected && entry.id != part.id)
             #expect(entry.stored.content.ranges == entry.body.ranges)
             while try await reader.readNext() {}
@@ -58,29 +58,30 @@ extension CacheStoreCase {
     }
 
     private static let otherBodies = [
-        CacheStoreCase("a large entry is extended in the middle") { tester in
-            let octets = Tester.pattern(1, count: 700_000)
-            let first = try #require(tester.store.openWriter(try Tester.opening()))
-            #expect(Tester.write(Array(octets[..<300_000]), to: first))
-            first.finish(try Tester.stored("ETag: \"a\"", content: Tester.parts(0..<300_000, length: 700_000)), trailers: nil)
+        CacheStoreCase("a large entry is extended in the middle") { harness in
+            let octets = Harness.pattern(1, count: 700_000)
+            let first = try #require(harness.store.openWriter(try Harness.makeOpening()))
+            #expect(Harness.write(Array(octets[..<300_000]), to: first))
+            let content = Harness.makeContent(0..<300_000, completeLength: 700_000)
+            first.finish(try Harness.makeStoredResponse("ETag: \"a\"", content: content), trailers: nil)
             for range in [600_000..<700_000, 290_000..<610_000] {
-                let part = try await tester.entry()
+                let part = try await harness.entry()
                 #expect(!part.stored.content.isComplete)
-                var opening = try Tester.opening()
+                var opening = try Harness.makeOpening()
                 (opening.position, opening.extended) = (Int64(range.lowerBound), part.id)
-                let writer = try #require(tester.store.openWriter(opening))
-                #expect(Tester.write(Array(octets[range]), to: writer))
-                let newer = try Tester.stored("ETag: \"a\"", content: Tester.parts(range, length: 700_000))
+                let writer = try #require(harness.store.openWriter(opening))
+                #expect(Harness.write(Array(octets[range]), to: writer))
+                let newer = try Harness.makeStoredResponse("ETag: \"a\"", content: Harness.makeContent(range, completeLength: 700_000))
                 writer.finish(try #require(part.stored.combined(with: newer)), trailers: nil)
             }
-            let entry = try await tester.entry()
+            let entry = try await harness.entry()
             #expect(entry.stored.content == .complete(length: 700_000))
-            #expect(try await Tester.octets(of: entry.body) == octets)
+            #expect(try await Harness.octets(of: entry.body) == octets)
         },
-        CacheStoreCase("readers of one body do not disturb each other") { tester in
-            let octets = Tester.pattern(1, count: 600_000)
-            try tester.store(octets)
-            let body = try await tester.entry().body
+        CacheStoreCase("readers of one body do not disturb each other") { harness in
+            let octets = Harness.pattern(1, count: 600_000)
+            try harness.storeBody(octets)
+            let body = try await harness.entry().body
             let readers = (0..<5).map { CacheBodyCollector(body.makeReader(of: Int64($0 * 1000)..<600_000)) }
             for step in 0..<3 { for reader in readers { #expect(try await reader.readNext(atMost: 1000 + step)) } }
             for (index, reader) in readers.enumerated() {
@@ -89,55 +90,57 @@ extension CacheStoreCase {
                 reader.close()
             }
         },
-        CacheStoreCase("a reader keeps the body of a removed entry") { tester in
-            let octets = Tester.pattern(7, count: 900_000)
-            try tester.store(octets)
-            let reader = CacheBodyCollector(try await tester.entry().body.makeReader(of: 0..<900_000))
+        CacheStoreCase("a reader keeps the body of a removed entry") { harness in
+            let octets = Harness.pattern(7, count: 900_000)
+            try harness.storeBody(octets)
+            let reader = CacheBodyCollector(try await harness.entry().body.makeReader(of: 0..<900_000))
             #expect(try await reader.readNext(atMost: 3000))
-            tester.store.remove(.all)
-            #expect(try await tester.entries().isEmpty)
+            harness.store.remove(.all)
+            #expect(try await harness.entries().isEmpty)
             while try await reader.readNext(atMost: 3000) {}
             #expect(reader.octets == octets)
             reader.close()
         },
-        CacheStoreCase("a removed entry is not extended", byteLimit: 80_000) { tester in
-            let first = try #require(tester.store.openWriter(try Tester.opening()))
-            #expect(Tester.write(Tester.pattern(1, count: 4000), to: first))
-            first.finish(try Tester.stored("ETag: \"a\"", content: Tester.parts(0..<4000, length: 8000)), trailers: nil)
-            var opening = try Tester.opening()
-            (opening.position, opening.extended) = (4000, try await tester.entry().id)
-            let second = try #require(tester.store.openWriter(opening))
-            _ = Tester.write(Tester.pattern(2, count: 4000), to: second)
-            tester.store.remove(.entry(try #require(opening.extended)))
-            second.finish(try Tester.stored("ETag: \"a\"", content: .complete(length: 8000)), trailers: nil)
-            #expect(try await tester.entries().isEmpty)
-            let third = tester.store.openWriter(opening)
-            _ = third.map { Tester.write(Tester.pattern(2, count: 4000), to: $0) }
-            third?.finish(try Tester.stored("ETag: \"a\"", content: .complete(length: 8000)), trailers: nil)
-            #expect(try await tester.entries().isEmpty)
+        CacheStoreCase("a removed entry is not extended", byteLimit: 80_000) { harness in
+            let first = try #require(harness.store.openWriter(try Harness.makeOpening()))
+            #expect(Harness.write(Harness.pattern(1, count: 4000), to: first))
+            let content = Harness.makeContent(0..<4000, completeLength: 8000)
+            first.finish(try Harness.makeStoredResponse("ETag: \"a\"", content: content), trailers: nil)
+            var opening = try Harness.makeOpening()
+            (opening.position, opening.extended) = (4000, try await harness.entry().id)
+            let second = try #require(harness.store.openWriter(opening))
+            _ = Harness.write(Harness.pattern(2, count: 4000), to: second)
+            harness.store.remove(.entry(try #require(opening.extended)))
+            second.finish(try Harness.makeStoredResponse("ETag: \"a\"", content: .complete(length: 8000)), trailers: nil)
+            #expect(try await harness.entries().isEmpty)
+            let third = harness.store.openWriter(opening)
+            _ = third.map { Harness.write(Harness.pattern(2, count: 4000), to: $0) }
+            third?.finish(try Harness.makeStoredResponse("ETag: \"a\"", content: .complete(length: 8000)), trailers: nil)
+            #expect(try await harness.entries().isEmpty)
         },
-        CacheStoreCase("an entry is not extended beyond an eighth of the limit", byteLimit: 80_000) { tester in
-            try tester.storePart(Tester.pattern(1, count: 6000), at: 0, of: 12_000)
-            let part = try await tester.entry()
-            try tester.storePart(Tester.pattern(1, count: 6000), at: 6000, of: 12_000, extending: part)
-            for entry in try await tester.entries() { #expect(entry.body.ranges.count == 6000) }
+        CacheStoreCase("an entry is not extended beyond an eighth of the limit", byteLimit: 80_000) { harness in
+            try harness.storePart(Harness.pattern(1, count: 6000), at: 0, of: 12_000)
+            let part = try await harness.entry()
+            try harness.storePart(Harness.pattern(1, count: 6000), at: 6000, of: 12_000, extending: part)
+            for entry in try await harness.entries() { #expect(entry.body.ranges.count == 6000) }
         },
-        CacheStoreCase("an entry of another URL is not extended") { tester in
-            try tester.storePart([1, 2], at: 0, of: 4)
-            let part = try await tester.entry()
-            var opening = try Tester.opening("https://example.org/b")
+        CacheStoreCase("an entry of another URL is not extended") { harness in
+            try harness.storePart([1, 2], at: 0, of: 4)
+            let part = try await harness.entry()
+            var opening = try Harness.makeOpening("https://example.org/b")
             (opening.position, opening.extended) = (2, part.id)
-            let writer = tester.store.openWriter(opening)
-            _ = writer.map { Tester.write([3, 4], to: $0) }
-            writer?.finish(try Tester.stored("ETag: \"a\"", "https://example.org/b", content: .complete(length: 4)), trailers: nil)
-            #expect(try await tester.entries("https://example.org/b").isEmpty)
-            #expect(try await Tester.octets(of: tester.entry().body) == [1, 2])
+            let writer = harness.store.openWriter(opening)
+            _ = writer.map { Harness.write([3, 4], to: $0) }
+            writer?.finish(
+                try Harness.makeStoredResponse("ETag: \"a\"", "https://example.org/b", content: .complete(length: 4)), trailers: nil)
+            #expect(try await harness.entries("https://example.org/b").isEmpty)
+            #expect(try await Harness.octets(of: harness.entry().body) == [1, 2])
         },
         // A handler that validates its own responses reads the body in this way.
-        CacheStoreCase("the body for a handler is rewindable") { tester in
-            let octets = Tester.pattern(3, count: 10_000)
-            try tester.store(octets)
-            let body = try await tester.entry().body.body(of: 10..<10_000)
+        CacheStoreCase("the body for a handler is rewindable") { harness in
+            let octets = Harness.pattern(3, count: 10_000)
+            try harness.storeBody(octets)
+            let body = try await harness.entry().body.body(of: 10..<10_000)
             #expect(body.length == 9990 && body.isRewindable)
             for _ in 0..<2 {
                 let reader = try body.makeReader()

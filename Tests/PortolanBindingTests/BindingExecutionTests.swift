@@ -63,4 +63,23 @@ import Testing
         source.steps = [StepSource(.call(CallSource(name, [])))]
         _ = try unsafe LinkedProgram(BindingProgram(checking: source, settings: [])) { unsafe dlsym(nil, $0) }
     }
+
+    /// libffi refuses an `int8` after `...`. The check of a manifest refuses it earlier, so this test makes the program
+    /// itself.
+    @Test(arguments: ["setup[0]", "steps[0]", "stop"]) func linkErrorHasThePathOfTheCall(_ path: String) throws {
+        let call = Call(
+            function: 0, operands: [.value(.integer(0), .scalar(.int)), .value(.integer(0), .scalar(.int8))], fixedCount: 1,
+            result: .void, freedBy: nil)
+        let action = Step.CallStep(
+            call: call, result: nil, check: nil, until: nil, deliver: nil, cleanup: nil, isStoppable: false)
+        let step = Step(action: .call(action), when: nil, failure: Failure(code: 0, codes: [:], message: nil, text: nil))
+        let program = BindingProgram(
+            source: BindingSource(), functions: [Named("printf", try Signature(parsing: "void (int, ...)", as: .function))],
+            callbacks: [], setup: path == "setup[0]" ? [step] : [], steps: path == "steps[0]" ? [step] : [],
+            stop: path == "stop" ? .function(call) : .step, variableCount: 0, readsBody: false)
+        let error = #expect(throws: BindingError.self) {
+            try unsafe LinkedProgram(program) { unsafe dlsym(nil, $0) }
+        }
+        #expect(error.map { "\($0.path)" } == path)
+    }
 }

@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: validSignatures) func truncatedSignatureIsRefused(_ text: String) {
         let bytes = Array(text.utf8)
         for length in 0..<(bytes.lastIndex(of: UInt8(ascii: ")")) ?? 0) {
-            #expect(throws: BindingProblem.self) {
+            #expect(throws: BindingError.self) {
                 try Signature(parsing: String(decoding: bytes[..<length], as: UTF8.self), as: .function)
             }
         }
@@ -74,8 +74,8 @@ import Testing
         ("bytes[m] (out bytes a[m], out size m)", "'m' is the length of two parameters"),
     ])
     func errorNamesTheInvalidPart(_ text: String, _ errorText: String) {
-        let problem = #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .function) }
-        #expect(problem?.detail.contains(errorText) == true, "\(problem?.detail ?? "")")
+        let error = #expect(throws: BindingError.self) { try Signature(parsing: text, as: .function) }
+        #expect(error?.message.contains(errorText) == true, "\(error?.message ?? "")")
     }
 
     @Test(arguments: [
@@ -83,7 +83,7 @@ import Testing
         "int (user, user)",
     ])
     func featuresOfFunctionsAreRefusedInCallbacks(_ text: String) {
-        #expect(throws: BindingProblem.self) { try Signature(parsing: text, as: .callback) }
+        #expect(throws: BindingError.self) { try Signature(parsing: text, as: .callback) }
     }
 
     @Test func callbackParameterCanBeAFactorOfTwoLengths() throws {
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: ["{", "}", "a{b", "{a}}", "{{a}", "{a{b}}"]) func unmatchedBraceIsRefused(_ text: String) {
-        #expect(throws: BindingProblem.self) { try Template(parsing: text) }
+        #expect(throws: BindingError.self) { try Template(parsing: text) }
     }
 
     @Test func templateIsSplitIntoPieces() throws {

@@ -80,7 +80,7 @@ import Testing
         #expect(results[0].findings.first?.stack == ["hold (tide.c:1)"])
         crashResult.note = "ended by SIGABRT"
         #expect(observe(crashResult).first?.verdict == .passed)
-        crashResult.note = "the process ended itself with status 0"
+        crashResult.note = "the process exited with status 0"
         #expect(observe(crashResult, try result("ORDER-02")).allSatisfy { $0.verdict == .crashed })
         var crashWithError = try result("ORDER-01", .crashed, [error("InvalidRead")])
         crashWithError.note = "ended by SIGSEGV"

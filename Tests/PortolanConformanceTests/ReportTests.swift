@@ -100,15 +100,15 @@ import Testing
     }
 
     @Test func resultNeedsTheKeyOfItsCheck() throws {
-        let (sealedResult, rule) = (try SealedResult(), try rule("ORDER-02"))
-        sealedResult.renew()
-        let oldKey = sealedResult.key
+        let (signedResult, rule) = (try SignedResult(), try rule("ORDER-02"))
+        signedResult.renew()
+        let oldKey = signedResult.key
         #expect(ResultKey(oldKey.bytes) == oldKey)
-        sealedResult.renew()
-        #expect(!sealedResult.store([1], for: rule, oldKey))
-        #expect(sealedResult.store([1], for: rule, sealedResult.key))
-        #expect(sealedResult.content(for: rule) == .result([1]))
-        #expect(sealedResult.content(for: try self.rule("ORDER-03")) == .forged)
+        signedResult.renew()
+        #expect(!signedResult.store([1], for: rule, oldKey))
+        #expect(signedResult.store([1], for: rule, signedResult.key))
+        #expect(signedResult.content(for: rule) == .result([1]))
+        #expect(signedResult.content(for: try self.rule("ORDER-03")) == .forged)
     }
 
     /// If each finding has its own remedy, the report omits the remedy of the rule.

@@ -6,26 +6,27 @@ import Testing
 
 /// Explores every order of calls to a blocking load until its end.
 @Suite(.timeLimit(.minutes(2))) struct BlockingLoadStateTests {
-    /// The state machine, and the calls of the plugin's functions so far.
+    /// The state machine under test. The model also counts the calls of each plugin function.
     struct Model: Hashable {
         var state = BlockingLoadState()
         var runCount = 0
         var stopCount = 0
         var activeStopCount = 0
         var destroyCount = 0
-        /// Whether the plugin has reported the end, or got the result "stopped". The host must then not call `stop`.
-        var knowsOfEnd = false
+        /// Whether the plugin has reported the end, or a client call has returned PORTOLAN_STOPPED. The host must then
+        /// not call `stop`.
+        var pluginKnowsEnd = false
         var hasThread = false
-        var isInWait = false
+        var isWaiting = false
         var violation: String?
     }
 
     enum Step: CaseIterable {
-        case start, startRunning, stopOnOtherThread, stopOnLoadThread, reportEnd, beginWait, endWait, clientReturns, stopReturns, runReturns
-        case checkDestroy
+        case start, beginRunning, stopOnOtherThread, stopOnLoadThread, reportEnd, beginWait, endWait, clientCallReturns
+        case stopReturns, runReturns, destroy
     }
 
-    /// Returns the model after `step`. `nil` if the step cannot occur.
+    /// Returns the model after `step`. Returns `nil` if the step cannot occur.
     static func model(after step: Step, in model: Model) -> Model? {
         var nextModel = model
         let isRunning = model.state.phase == .running
@@ -33,41 +34,41 @@ import Testing
         case .start:
             guard model.state.phase == .created || model.state.phase == .destroyed, !model.hasThread else { return nil }
             nextModel.hasThread = nextModel.state.start()
-        case .startRunning:
+        case .beginRunning:
             guard model.hasThread, model.runCount == 0, model.state.phase == .queued || model.state.phase == .destroyed else { return nil }
             if nextModel.state.beginRunning() { nextModel.runCount += 1 } else { nextModel.hasThread = false }
         case .stopOnOtherThread:
             perform(nextModel.state.stop(onLoadThread: false), &nextModel)
         case .stopOnLoadThread:
-            guard isRunning, !model.isInWait else { return nil }
+            guard isRunning, !model.isWaiting else { return nil }
             perform(nextModel.state.stop(onLoadThread: true), &nextModel)
         case .reportEnd:
-            guard isRunning, !model.isInWait else { return nil }
+            guard isRunning, !model.isWaiting else { return nil }
             nextModel.state.recordEnd()
-            nextModel.knowsOfEnd = true
+            nextModel.pluginKnowsEnd = true
         case .beginWait:
-            guard isRunning, !model.isInWait, !model.knowsOfEnd else { return nil }
+            guard isRunning, !model.isWaiting, !model.pluginKnowsEnd else { return nil }
             nextModel.state.beginWait()
-            nextModel.isInWait = true
+            nextModel.isWaiting = true
         case .endWait:
-            guard model.isInWait else { return nil }
+            guard model.isWaiting else { return nil }
             nextModel.state.endWait()
-            nextModel.isInWait = false
+            nextModel.isWaiting = false
             if nextModel.state.isStopped {
                 nextModel.state.recordEnd()
-                nextModel.knowsOfEnd = true
+                nextModel.pluginKnowsEnd = true
             }
-        case .clientReturns:
-            guard isRunning, !model.isInWait else { return nil }
+        case .clientCallReturns:
+            guard isRunning, !model.isWaiting else { return nil }
             if nextModel.state.beginPendingStop() { callStop(&nextModel) }
         case .stopReturns:
             guard model.activeStopCount > 0 else { return nil }
             nextModel.state.stopDidReturn()
             nextModel.activeStopCount -= 1
         case .runReturns:
-            guard isRunning, !model.isInWait else { return nil }
+            guard isRunning, !model.isWaiting else { return nil }
             _ = nextModel.state.runDidReturn()
-        case .checkDestroy:
+        case .destroy:
             guard model.state.phase == .returned else { return nil }
             if nextModel.state.destroy() { destroy(&nextModel) }
         }
@@ -83,16 +84,16 @@ import Testing
     }
 
     private static func callStop(_ model: inout Model) {
-        if model.runCount == 0 { model.violation = "stop before run" }
-        if model.knowsOfEnd { model.violation = "stop after the end" }
-        if model.destroyCount > 0 { model.violation = "stop after destroy" }
+        if model.runCount == 0 { model.violation = "stop was called before run" }
+        if model.pluginKnowsEnd { model.violation = "stop was called after the plugin knew of the end" }
+        if model.destroyCount > 0 { model.violation = "stop was called after destroy" }
         model.stopCount += 1
         model.activeStopCount += 1
     }
 
     private static func destroy(_ model: inout Model) {
-        if model.activeStopCount > 0 { model.violation = "destroy while stop runs" }
-        if model.state.phase == .running { model.violation = "destroy while run runs" }
+        if model.activeStopCount > 0 { model.violation = "destroy was called before stop returned" }
+        if model.state.phase == .running { model.violation = "destroy was called before run returned" }
         model.destroyCount += 1
     }
 
@@ -111,8 +112,8 @@ import Testing
         #expect(visited.count > 25)
     }
 
-    /// From every state, `destroy` follows when the threads run to their end.
-    @Test func destroyIsAlwaysCalled() {
+    /// From every state, the host calls `destroy` after another thread stops the load and all calls return.
+    @Test func destroyIsCalledAfterAStop() {
         var visited: Set<Model> = [Model()]
         var unexploredModels = [Model()]
         while let model = unexploredModels.popLast() {
@@ -123,14 +124,14 @@ import Testing
         }
         for model in visited {
             var finalModel = model
-            for step in [Step.stopOnOtherThread, .startRunning, .endWait, .runReturns, .stopReturns, .checkDestroy] {
+            for step in [Step.stopOnOtherThread, .beginRunning, .endWait, .runReturns, .stopReturns, .destroy] {
                 finalModel = Self.model(after: step, in: finalModel) ?? finalModel
             }
             #expect(finalModel.destroyCount == 1, "\(model)")
         }
     }
 
-    private static func running() -> BlockingLoadState {
+    private static func makeRunningState() -> BlockingLoadState {
         var state = BlockingLoadState()
         _ = state.start()
         _ = state.beginRunning()
@@ -138,21 +139,21 @@ import Testing
     }
 
     @Test func runThatReturnsWithoutAnEndIsAViolation() {
-        var state = Self.running()
+        var state = Self.makeRunningState()
         let isEndMissing = state.runDidReturn()
         #expect(isEndMissing)
     }
 
     @Test(arguments: [true, false])
     func runMayReturnAfterTheEndOfTheLoadOrAStop(_ isStopped: Bool) {
-        var state = Self.running()
+        var state = Self.makeRunningState()
         if isStopped { _ = state.stop(onLoadThread: false) } else { state.recordEnd() }
         let isEndMissing = state.runDidReturn()
         #expect(!isEndMissing)
     }
 
     @Test func waitingLoadIsStoppedWithoutACallOfStop() {
-        var state = Self.running()
+        var state = Self.makeRunningState()
         state.beginWait()
         let action = state.stop(onLoadThread: false)
         state.endWait()

@@ -12,7 +12,7 @@ import Testing
         var startCount = 0
         var stopCount = 0
         var destroyCount = 0
-        var knowsOfEnd = false
+        var pluginKnowsEnd = false
     }
 
     static let calls: [SerialCalls.Call] = [.stop, .start, .resume, .woken, .answered, .ready, .destroy]
@@ -31,9 +31,9 @@ import Testing
                         #expect(model.startCount == 0 && model.stopCount == 0)
                         nextModel.startCount += 1
                     case .resume, .woken, .answered, .ready:
-                        #expect(model.startCount == 1 && model.stopCount == 0 && !model.knowsOfEnd)
+                        #expect(model.startCount == 1 && model.stopCount == 0 && !model.pluginKnowsEnd)
                     case .stop:
-                        #expect(model.startCount == 1 && model.stopCount == 0 && !model.knowsOfEnd)
+                        #expect(model.startCount == 1 && model.stopCount == 0 && !model.pluginKnowsEnd)
                         nextModel.stopCount += 1
                     case .destroy:
                         nextModel.destroyCount += 1
@@ -41,10 +41,10 @@ import Testing
                     }
                     if reportsEnd, call != nil, call != .stop, call != .destroy {
                         nextModel.state.recordEnd()
-                        nextModel.knowsOfEnd = true
+                        nextModel.pluginKnowsEnd = true
                     }
                     #expect(nextModel.destroyCount <= 1)
-                    if nextModel.stopCount > 0 || nextModel.knowsOfEnd {
+                    if nextModel.stopCount > 0 || nextModel.pluginKnowsEnd {
                         #expect(nextModel.state.mustDestroy || nextModel.destroyCount == 1)
                     }
                     if visited.insert(nextModel).inserted { unexploredModels.append(nextModel) }

@@ -12,7 +12,7 @@ import Testing
 
 @testable import PortolanRedis
 
-private typealias Tester = CacheStoreTester
+private typealias Harness = CacheStoreHarness
 private typealias Fixtures = RedisFixtures
 
 /// When requests are sent, and when they fail at once.
@@ -64,7 +64,7 @@ private typealias Fixtures = RedisFixtures
         let first = RedisCacheStore(configuration)
         #expect(try await text(origin.loader(first)) == "network: response 1")
         // The response is on the server when the next lookup of the same store is answered.
-        #expect(try await Tester(first).entries("http://host.example/a").count == 1)
+        #expect(try await Harness(first).entries("http://host.example/a").count == 1)
         #expect(try await text(origin.loader(RedisCacheStore(configuration))) == "cache: response 1")
         #expect(origin.requestCount == 1)
     }
@@ -79,7 +79,7 @@ private typealias Fixtures = RedisFixtures
         let store = RedisCacheStore(configuration)
         let loader = origin.loader(store)
         _ = try await text(loader)
-        #expect(try await Tester(store).entries("http://host.example/a").count == 1)
+        #expect(try await Harness(store).entries("http://host.example/a").count == 1)
         process.send(signal)
         #expect(try await text(loader) == "network: response 2")
         // Further loads do not wait at all, as soon as the store knows that no server answers: it answers before the
@@ -88,7 +88,7 @@ private typealias Fixtures = RedisFixtures
         while !hasAnswered {
             let (answers, source) = AsyncStream.makeStream(of: Void.self)
             let answer = Mutex<[CacheEntry]?>(nil)
-            store.lookUp(try Tester.key("http://host.example/a")) { entries in
+            store.lookUp(try Harness.key("http://host.example/a")) { entries in
                 answer.withLock { $0 = entries }
                 source.finish()
             }
@@ -97,7 +97,7 @@ private typealias Fixtures = RedisFixtures
             #expect(entries?.isEmpty ?? true)
             for await _ in answers {}
         }
-        #expect(store.openWriter(try Tester.opening()) == nil)
+        #expect(store.openWriter(try Harness.makeOpening()) == nil)
         #expect(try await text(loader) == "network: response 3")
         if signal == SIGSTOP { process.send(SIGCONT) }
     }
@@ -109,18 +109,18 @@ private typealias Fixtures = RedisFixtures
         var configuration = try Fixtures.configuration(on: servers)
         configuration.timeout = .seconds(3)
         let store = RedisCacheStore(configuration)
-        let tester = Tester(store)
-        for path in ["a", "b", "c"] { try tester.store([1], at: "https://example.org/\(path)") }
-        #expect(try await tester.entries("https://example.org/c").count == 1)
+        let harness = Harness(store)
+        for path in ["a", "b", "c"] { try harness.storeBody([1], at: "https://example.org/\(path)") }
+        #expect(try await harness.entries("https://example.org/c").count == 1)
         process.send(SIGSTOP)
-        #expect(try await tester.entries("https://example.org/a").isEmpty)
+        #expect(try await harness.entries("https://example.org/a").isEmpty)
         store.remove(.url(try URLRecord(parsing: "https://example.org/a")))
         process.send(SIGCONT)
         // The store tries it again after some time.
-        while try await tester.entries("https://example.org/b").isEmpty { await Task.yield() }
-        #expect(try await tester.entries("https://example.org/a").isEmpty)
-        #expect(try await Tester(RedisCacheStore(configuration)).entries("https://example.org/a").isEmpty)
-        #expect(try await tester.entries("https://example.org/b").count == 1)
+        while try await harness.entries("https://example.org/b").isEmpty { await Task.yield() }
+        #expect(try await harness.entries("https://example.org/a").isEmpty)
+        #expect(try await Harness(RedisCacheStore(configuration)).entries("https://example.org/a").isEmpty)
+        #expect(try await harness.entries("https://example.org/b").count == 1)
     }
 
     @Test(arguments: ["127.0.0.1", "no-such-host.invalid", ""]) func missingServerCostsNothing(host: String) async throws {
@@ -152,22 +152,22 @@ private typealias Fixtures = RedisFixtures
         var configuration = try Fixtures.configuration()
         configuration.leaseTime = .seconds(60)
         let (first, second) = (RedisCacheStore(configuration), RedisCacheStore(configuration))
-        let key = try Tester.key()
+        let key = try Harness.key()
         guard case .load(let lease?) = await Fixtures.claim(first, key) else { throw Fixtures.Unexpected.answer }
         // Another URL has another lease.
-        guard case .load(.some) = await Fixtures.claim(second, try Tester.key("https://example.org/b")) else {
+        guard case .load(.some) = await Fixtures.claim(second, try Harness.key("https://example.org/b")) else {
             throw Fixtures.Unexpected.answer
         }
         let answer = Observed<CacheClaim?>(nil)
         second.claim(key) { claim in answer.update { $0 = claim } }
         // The server has refused the claim.
-        #expect(try await Tester(second).entries().isEmpty)
+        #expect(try await Harness(second).entries().isEmpty)
         // What was stored before the lease ends is found after it.
-        try Tester(first).store([1])
+        try Harness(first).storeBody([1])
         lease.release()
         try await answer.wait { $0 != nil }
         guard case .lookUp = answer.state else { throw Fixtures.Unexpected.answer }
-        #expect(try await Tester(second).bodies() == [[1]])
+        #expect(try await Harness(second).bodies() == [[1]])
         guard case .load(.some) = await Fixtures.claim(second, key) else { throw Fixtures.Unexpected.answer }
     }
 
@@ -175,7 +175,7 @@ private typealias Fixtures = RedisFixtures
     @Test func waitEnds() async throws {
         var configuration = try Fixtures.configuration()
         configuration.leaseTime = .seconds(60)
-        let (first, key) = (RedisCacheStore(configuration), try Tester.key())
+        let (first, key) = (RedisCacheStore(configuration), try Harness.key())
         guard case .load(let lease?) = await Fixtures.claim(first, key) else { throw Fixtures.Unexpected.answer }
         configuration.leaseTime = .milliseconds(100)
         guard case .load(nil) = await Fixtures.claim(RedisCacheStore(configuration), key) else { throw Fixtures.Unexpected.answer }
@@ -192,21 +192,21 @@ private typealias Fixtures = RedisFixtures
         var configuration = try Fixtures.configuration()
         configuration.leaseTime = .seconds(60)
         let (first, second) = (RedisCacheStore(configuration), RedisCacheStore(configuration))
-        let (key, name) = (try Tester.key(), RedisCommand.Word(first.keys.lease(try Tester.key())))
+        let (key, name) = (try Harness.key(), RedisCommand.Word(first.keys.lease(try Harness.key())))
         guard case .load(let lease?) = await Fixtures.claim(first, key) else { throw Fixtures.Unexpected.answer }
         #expect(try await Fixtures.reply(["DEL", name], configuration) == .integer(1))
         guard case .load(let newer?) = await Fixtures.claim(second, key) else { throw Fixtures.Unexpected.answer }
         lease.release()
-        _ = try await Tester(first).entries()
+        _ = try await Harness(first).entries()
         #expect(try await Fixtures.reply(["EXISTS", name], configuration) == .integer(1))
         newer.release()
-        _ = try await Tester(second).entries()
+        _ = try await Harness(second).entries()
         #expect(try await Fixtures.reply(["EXISTS", name], configuration) == .integer(0))
     }
 
     @Test func claimNeedsNoServer() async throws {
         let store = RedisCacheStore(RedisCacheConfiguration(.unix(path: "/nowhere")))
-        guard case .load(nil) = await Fixtures.claim(store, try Tester.key()) else { throw Fixtures.Unexpected.answer }
-        guard case .load(nil) = await Fixtures.claim(store, try Tester.key()) else { throw Fixtures.Unexpected.answer }
+        guard case .load(nil) = await Fixtures.claim(store, try Harness.key()) else { throw Fixtures.Unexpected.answer }
+        guard case .load(nil) = await Fixtures.claim(store, try Harness.key()) else { throw Fixtures.Unexpected.answer }
     }
 }

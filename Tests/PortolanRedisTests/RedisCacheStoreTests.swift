@@ -11,7 +11,7 @@ import Testing
 
 @testable import PortolanRedis
 
-private typealias Tester = CacheStoreTester
+private typealias Harness = CacheStoreHarness
 private typealias Fixtures = RedisFixtures
 
 /// Stored responses on a real server, used by one or two stores.
@@ -24,22 +24,22 @@ private typealias Fixtures = RedisFixtures
         var configuration = try Fixtures.configuration()
         // The rules are about an eighth of the limit.
         configuration.responseLimit = min(rule.byteLimit / 8, 1 << 20)
-        try await rule.run(Tester(RedisCacheStore(configuration)))
+        try await rule.run(Harness(RedisCacheStore(configuration)))
     }
 
     @Test func machinesShareResponses() async throws {
         let configuration = try Fixtures.configuration()
-        let (first, second) = (Tester(RedisCacheStore(configuration)), Tester(RedisCacheStore(configuration)))
-        try first.store([1, 2, 3], "A: 1")
+        let (first, second) = (Harness(RedisCacheStore(configuration)), Harness(RedisCacheStore(configuration)))
+        try first.storeBody([1, 2, 3], "A: 1")
         _ = try await first.entries()
         let entry = try await second.entry()
-        #expect(try await Tester.octets(of: entry.body) == [1, 2, 3])
+        #expect(try await Harness.octets(of: entry.body) == [1, 2, 3])
         second.store.update(
-            entry.id, to: entry.stored.updated(by: try Tester.fields("A: 2"), request: nil, requestTime: 5, responseTime: 6).response)
+            entry.id, to: entry.stored.updated(by: try Harness.fields("A: 2"), request: nil, requestTime: 5, responseTime: 6).response)
         #expect(try await second.entry().stored.responseTime == 6)
         #expect(try await first.entry().stored.fields.map(\.value) == ["2"])
         // Another prefix is another cache.
-        #expect(try await Tester(RedisCacheStore(try Fixtures.configuration())).entries().isEmpty)
+        #expect(try await Harness(RedisCacheStore(try Fixtures.configuration())).entries().isEmpty)
     }
 
     /// What one machine removes is not found by another, and what the other is storing at that moment is not stored.
@@ -49,25 +49,25 @@ private typealias Fixtures = RedisFixtures
         ] as [RemovalKind])
     func removalOfOneMachineCountsForAnother(_ kind: RemovalKind) async throws {
         let configuration = try Fixtures.configuration()
-        let (first, second) = (Tester(RedisCacheStore(configuration)), Tester(RedisCacheStore(configuration)))
-        try first.store([1])
-        try first.store([2], at: "https://other.example/")
+        let (first, second) = (Harness(RedisCacheStore(configuration)), Harness(RedisCacheStore(configuration)))
+        try first.storeBody([1])
+        try first.storeBody([2], at: "https://other.example/")
         #expect(try await first.entries().count == 1)
         #expect(try await first.entries("https://other.example/").count == 1)
-        let writer = try #require(second.store.openWriter(try Tester.opening()))
-        #expect(Tester.write([3], to: writer))
+        let writer = try #require(second.store.openWriter(try Harness.makeOpening()))
+        #expect(Harness.write([3], to: writer))
         // The server has opened the writer.
         #expect(try await second.entries().count == 1)
         first.store.remove(try kind.selection())
         #expect(try await first.entries().isEmpty)
-        writer.finish(try Tester.stored(content: .complete(length: 1), received: 1), trailers: nil)
+        writer.finish(try Harness.makeStoredResponse(content: .complete(length: 1), secondsAfterReference: 1), trailers: nil)
         let found = try await second.bodies()
         // The other machine finds what was received since the time until it is deleted.
         #expect(found.isEmpty || (kind == .since && found == [[1]]))
         let isOtherRemoved = kind == .all || kind == .since
         #expect(try await first.entries("https://other.example/").isEmpty == isOtherRemoved)
         // What is stored later counts.
-        try second.store([4], received: 2)
+        try second.storeBody([4], secondsAfterReference: 2)
         #expect(try await second.bodies() == [[4]])
         #expect(try await first.bodies() == [[4]])
     }
@@ -76,12 +76,12 @@ private typealias Fixtures = RedisFixtures
         case url, origin, host, since, all
 
         func selection() throws -> CacheSelection {
-            let url = try URLRecord(parsing: Tester.url)
+            let url = try URLRecord(parsing: Harness.url)
             return switch self {
             case .url: .url(url)
             case .origin: .origin(url)
             case .host: .host("example.org")
-            case .since: .since(Tester.now)
+            case .since: .since(Harness.referenceTime)
             case .all: .all
             }
         }
@@ -91,14 +91,14 @@ private typealias Fixtures = RedisFixtures
     @Test func removedResponsesAreDeletedFromTheServer() async throws {
         let configuration = try Fixtures.configuration()
         let store = RedisCacheStore(configuration)
-        let tester = Tester(store)
-        for number in 0..<250 { try tester.store([1], at: "https://example.org/\(number)", received: Int64(number)) }
-        for number in 0..<250 { #expect(try await tester.entries("https://example.org/\(number)").count == 1) }
-        store.remove(.since(Tester.now + 100))
-        #expect(try await tester.entries("https://example.org/100").isEmpty)
-        #expect(try await tester.entries("https://example.org/99").count == 1)
+        let harness = Harness(store)
+        for number in 0..<250 { try harness.storeBody([1], at: "https://example.org/\(number)", secondsAfterReference: Int64(number)) }
+        for number in 0..<250 { #expect(try await harness.entries("https://example.org/\(number)").count == 1) }
+        store.remove(.since(Harness.referenceTime + 100))
+        #expect(try await harness.entries("https://example.org/100").isEmpty)
+        #expect(try await harness.entries("https://example.org/99").count == 1)
         // A machine that has not removed anything itself sees what the server has.
-        let other = Tester(RedisCacheStore(configuration))
+        let other = Harness(RedisCacheStore(configuration))
         var count = 250
         while count > 100 {
             count = 0
@@ -106,20 +106,20 @@ private typealias Fixtures = RedisFixtures
         }
         #expect(count == 100)
         store.remove(.all)
-        #expect(try await tester.entries("https://example.org/1").isEmpty)
+        #expect(try await harness.entries("https://example.org/1").isEmpty)
         #expect(try await other.entries("https://example.org/1").isEmpty)
     }
 
     @Test func responsesEnd() async throws {
         var configuration = try Fixtures.configuration()
         (configuration.staleTime, configuration.longestTime) = (.seconds(50), .seconds(100))
-        let clock = Observed<Int64>(Tester.now)
+        let clock = Observed<Int64>(Harness.referenceTime)
         let store = RedisCacheStore(configuration) { clock.state }
-        let tester = Tester(store)
+        let harness = Harness(store)
         for (number, fields) in ["Cache-Control: max-age=10", "A: 1", "Cache-Control: max-age=1000"].enumerated() {
-            try tester.store([UInt8(number)], fields, at: "https://example.org/\(number)")
-            let key = store.keys.entries(of: try Tester.key("https://example.org/\(number)").url)
-            #expect(try await tester.entries("https://example.org/\(number)").count == 1)
+            try harness.storeBody([UInt8(number)], fields, at: "https://example.org/\(number)")
+            let key = store.keys.entries(of: try Harness.key("https://example.org/\(number)").url)
+            #expect(try await harness.entries("https://example.org/\(number)").count == 1)
             // The server deletes the key.
             guard case .integer(let rest) = try await Fixtures.reply(["PTTL", RedisCommand.Word(key)], configuration) else {
                 Issue.record("no time")
@@ -130,9 +130,9 @@ private typealias Fixtures = RedisFixtures
         }
         // An entry ends even if another one keeps the key.
         for (time, rest) in [(49, [0, 1, 2]), (50, [0, 2]), (59, [0, 2]), (60, [2]), (99, [2]), (100, [])] {
-            clock.update { $0 = Tester.now + Int64(time) }
+            clock.update { $0 = Harness.referenceTime + Int64(time) }
             var found: [Int] = []
-            for number in 0..<3 where try await !tester.entries("https://example.org/\(number)").isEmpty { found.append(number) }
+            for number in 0..<3 where try await !harness.entries("https://example.org/\(number)").isEmpty { found.append(number) }
             #expect(found == rest)
         }
     }
@@ -140,14 +140,14 @@ private typealias Fixtures = RedisFixtures
     /// Two machines store variants of one URL at the same time, and none is lost.
     @Test func concurrentChangesOfOneURLAreAllMade() async throws {
         let configuration = try Fixtures.configuration()
-        let testers = (0..<3).map { _ in Tester(RedisCacheStore(configuration)) }
+        let harnesses = (0..<3).map { _ in Harness(RedisCacheStore(configuration)) }
         for number in 0..<4 {
-            for (index, tester) in testers.enumerated() {
-                try tester.store([UInt8(number), UInt8(index)], "Vary: Foo", request: "Foo: \(number) \(index)")
+            for (index, harness) in harnesses.enumerated() {
+                try harness.storeBody([UInt8(number), UInt8(index)], "Vary: Foo", request: "Foo: \(number) \(index)")
             }
         }
-        for tester in testers { _ = try await tester.entries() }
-        let bodies = try await testers[0].bodies().sorted { $0.lexicographicallyPrecedes($1) }
+        for harness in harnesses { _ = try await harness.entries() }
+        let bodies = try await harnesses[0].bodies().sorted { $0.lexicographicallyPrecedes($1) }
         var expected: [[UInt8]] = []
         for number in 0..<4 { for index in 0..<3 { expected.append([UInt8(number), UInt8(index)]) } }
         #expect(bodies == expected)
@@ -156,12 +156,14 @@ private typealias Fixtures = RedisFixtures
     /// Two machines store a response to the same request at the same time: the newer one stays.
     @Test func newerResponseReplacesThoseOfOtherMachines() async throws {
         let configuration = try Fixtures.configuration()
-        let testers = (0..<3).map { _ in Tester(RedisCacheStore(configuration)) }
+        let harnesses = (0..<3).map { _ in Harness(RedisCacheStore(configuration)) }
         for round in 0..<10 {
             let url = "https://example.org/\(round)"
-            for (index, tester) in testers.enumerated() { try tester.store([UInt8(index)], at: url, received: Int64((index + round) % 3)) }
-            for tester in testers { _ = try await tester.entries(url) }
-            #expect(try await testers[0].bodies(url) == [[UInt8((5 - round % 3) % 3)]])
+            for (index, harness) in harnesses.enumerated() {
+                try harness.storeBody([UInt8(index)], at: url, secondsAfterReference: Int64((index + round) % 3))
+            }
+            for harness in harnesses { _ = try await harness.entries(url) }
+            #expect(try await harnesses[0].bodies(url) == [[UInt8((5 - round % 3) % 3)]])
         }
     }
 
@@ -170,22 +172,22 @@ private typealias Fixtures = RedisFixtures
         var configuration = try Fixtures.configuration()
         configuration.address = .unix(path: try servers.path(of: .redisSocket))
         configuration.database = 3
-        let local = Tester(RedisCacheStore(configuration))
-        try local.store([1])
+        let local = Harness(RedisCacheStore(configuration))
+        try local.storeBody([1])
         #expect(try await local.bodies() == [[1]])
         // Without the database, the store uses no other one.
         configuration.database = 9999
-        let missing = Tester(RedisCacheStore(configuration))
-        try missing.store([1])
+        let missing = Harness(RedisCacheStore(configuration))
+        try missing.storeBody([1])
         #expect(try await missing.entries().isEmpty)
         let port = try #require(UInt16(exactly: try servers.endpoint(.redisLocked).port))
         var locked = try Fixtures.configuration()
         locked.address = .tcp(host: "localhost", port: port)
         for (password, expected) in [(nil, 0), ("wrong", 0), (servers.password, 1)] as [(String?, Int)] {
             locked.password = password
-            let tester = Tester(RedisCacheStore(locked))
-            try tester.store([1])
-            #expect(try await tester.entries().count == expected)
+            let harness = Harness(RedisCacheStore(locked))
+            try harness.storeBody([1])
+            #expect(try await harness.entries().count == expected)
         }
     }
 }

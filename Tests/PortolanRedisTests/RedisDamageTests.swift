@@ -10,7 +10,7 @@ import Testing
 
 @testable import PortolanRedis
 
-private typealias Tester = CacheStoreTester
+private typealias Harness = CacheStoreHarness
 private typealias Fixtures = RedisFixtures
 
 /// Values that another machine, or nobody who knows the format, has written.
@@ -18,9 +18,10 @@ private typealias Fixtures = RedisFixtures
     private static let epochs = RedisEpochs([[1], [2], [3], [4]])
 
     private static func record() throws -> (record: RedisRecord, body: [UInt8]) {
-        let stored = try Tester.stored("ETag: \"a\" | Vary: Foo", request: "Foo: 1", content: Tester.parts(2..<6, length: 10))
+        let content = Harness.makeContent(2..<6, completeLength: 10)
+        let stored = try Harness.makeStoredResponse("ETag: \"a\" | Vary: Foo", request: "Foo: 1", content: content)
         let attributes = CacheAttributes(Response(url: stored.url, status: .ok))
-        let head = CacheEntryHead(key: try Tester.key(), stored: stored, attributes: attributes, trailers: nil)
+        let head = CacheEntryHead(key: try Harness.key(), stored: stored, attributes: attributes, trailers: nil)
         let body: [UInt8] = [1, 2, 3, 4]
         // crc32(3) of the body
         return (RedisRecord(epochs: try #require(epochs), expirationTime: 5, bodyLength: 4, bodyChecksum: 0xB63C_FBCD, head: head), body)
@@ -66,9 +67,9 @@ private typealias Fixtures = RedisFixtures
     func damagedValueIsAMiss(_ words: [String]) async throws {
         let configuration = try Fixtures.configuration()
         let store = RedisCacheStore(configuration)
-        let tester = Tester(store)
-        try tester.store([1])
-        let entry = try await tester.entry()
+        let harness = Harness(store)
+        try harness.storeBody([1])
+        let entry = try await harness.entry()
         let name = store.keys.entries(of: entry.key.url)
         let values = [
             "ENTRIES": name, "RECORD": RedisEntries.recordName(entry.id), "BODY": RedisEntries.bodyName(entry.id), "ALL": store.keys.all,
@@ -77,9 +78,9 @@ private typealias Fixtures = RedisFixtures
         if words == ["SET", "ENTRIES", "text"] { _ = try await Fixtures.reply(["DEL", RedisCommand.Word(name)], configuration) }
         let reply = try await Fixtures.reply(words.map { RedisCommand.Word(values[$0] ?? $0) }, configuration)
         #expect(!reply.isError)
-        #expect(try await tester.entries().count == (isStillFound ? 1 : 0))
-        try tester.store([2], received: 1)
-        let bodies = try await tester.bodies()
+        #expect(try await harness.entries().count == (isStillFound ? 1 : 0))
+        try harness.storeBody([2], secondsAfterReference: 1)
+        let bodies = try await harness.bodies()
         // Nobody but the server's clock deletes a key of another type.
         #expect(bodies == (words[0] == "SET" && words[1] == "ENTRIES" ? [] : [[2]]))
     }
@@ -88,20 +89,20 @@ private typealias Fixtures = RedisFixtures
     @Test func tooManyValuesAreAMiss() async throws {
         let configuration = try Fixtures.configuration()
         let store = RedisCacheStore(configuration)
-        let tester = Tester(store)
-        try tester.store([1])
-        let name = RedisCommand.Word(store.keys.entries(of: try await tester.entry().key.url))
+        let harness = Harness(store)
+        try harness.storeBody([1])
+        let name = RedisCommand.Word(store.keys.entries(of: try await harness.entry().key.url))
         var words: [RedisCommand.Word] = ["HSET", name]
         for number in 0..<300 { words += [RedisCommand.Word("x\(number)"), "y"] }
         _ = try await Fixtures.reply(words, configuration)
-        #expect(try await tester.entries().isEmpty)
+        #expect(try await harness.entries().isEmpty)
     }
 
     /// A removal of what was received since a time leaves what was requested after it.
     @Test(arguments: [(-1, [9], false), (0, [9], true), (1, [9], true), (0, [4], false)] as [(Int64, [UInt8], Bool)])
     func removalSinceATimeIsNotForLaterWriters(_ received: Int64, _ epoch: [UInt8], _ isRemoved: Bool) throws {
         let record = try Self.record().record
-        let sweep = RedisSweep(since: RedisSweep.Limit(time: Tester.now - received, epoch: epoch))
+        let sweep = RedisSweep(since: RedisSweep.Limit(time: Harness.referenceTime - received, epoch: epoch))
         #expect(sweep.removes(record) == isRemoved)
         #expect(!RedisSweep().removes(record))
     }
@@ -161,7 +162,7 @@ private typealias Fixtures = RedisFixtures
         var configuration = try Fixtures.configuration()
         configuration.address = .tcp(host: "127.0.0.1", port: try #require(UInt16(exactly: server.port)))
         let store = RedisCacheStore(configuration)
-        #expect(try await Tester(store).entries().isEmpty)
+        #expect(try await Harness(store).entries().isEmpty)
         // A request without a time limit ends with its connection, too.
         let client = RedisClient(configuration) { _ in [] }
         await withCheckedContinuation { continuation in client.send(RedisCommand(["GET", "x"])) { _ in continuation.resume() } }

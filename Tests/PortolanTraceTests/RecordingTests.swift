@@ -187,7 +187,7 @@ import Testing
             ])
         #expect(try Self.transactions(Archives.events).map(\.incompleteness) == [nil, nil, nil, "interrupted"])
         let textWithLostEvents = Archives.events.replacing("\"redirects\":1}],\"lostEvents\":0", with: "\"redirects\":1}],\"lostEvents\":3")
-        #expect(try Self.transactions(textWithLostEvents)[1].incompleteness == "3 events are missing in it")
+        #expect(try Self.transactions(textWithLostEvents)[1].incompleteness == "the recording lacks 3 events")
     }
 
     @Test func emptyRecordingRoundTrips() throws {

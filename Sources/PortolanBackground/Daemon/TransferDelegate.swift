@@ -44,15 +44,15 @@
             return .keepGoing
         }
 
-        func downloadDidRefuse(_ response: Response) { state.withLock { $0.response = response } }
+        func downloadDidReceiveErrorResponse(_ response: Response) { state.withLock { $0.response = response } }
 
-        func downloadWillMove(_ file: PartialFile) {
+        func downloadWillRename(_ file: PartialFile) {
             if !file.replacesFile, let mask = task.umask {
                 // `try?` because the file then stays private.
                 try? FileSystem.setMode(0o666 & ~mask, of: file.descriptor)
             }
             guard let identity = FileIdentity(of: file.descriptor) else { return }
-            queue.transferWillMove(id, identity)
+            queue.transferWillRename(id, identity)
         }
 
         func loadTask(_ load: LoadTask, didDownloadTo file: DownloadedFile) {

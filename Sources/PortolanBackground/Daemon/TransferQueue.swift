@@ -410,8 +410,8 @@
 
         // MARK: Events of loads
 
-        /// The file is complete, and is about to get its name.
-        func transferWillMove(_ id: Int64, _ file: FileIdentity) {
+        /// The file is complete and will be renamed to its final name.
+        func transferWillRename(_ id: Int64, _ file: FileIdentity) {
             state.withLock { state in
                 guard var entry = state.entries[id] else { return }
                 entry.status.movingFile = file

@@ -15,7 +15,7 @@ package final class CallInterface: @unchecked Sendable {  // … because nothing
 
     /// - Parameter fixedCount: The number of parameters before `...`. `nil` if the function has no `...`.
     /// - Throws: If libffi does not support the signature.
-    init(result: FFIType, parameters: [FFIType], fixedCount: Int? = nil) throws(BindingProblem) {
+    init(result: FFIType, parameters: [FFIType], fixedCount: Int? = nil) throws(BindingError) {
         unsafe interface = .allocate(capacity: 1)
         unsafe types = .allocate(capacity: max(parameters.count, 1))
         argumentCount = parameters.count
@@ -30,7 +30,7 @@ package final class CallInterface: @unchecked Sendable {  // … because nothing
                 unsafe ffi_prep_cif(interface, FFI_DEFAULT_ABI, UInt32(parameters.count), result.ffiType, types)
             }
         guard status == FFI_OK else {
-            throw BindingProblem("can't be called on this machine: libffi does not support such a call (status \(status.rawValue))")
+            throw BindingError("can't be called on this machine: libffi does not support such a call (status \(status.rawValue))")
         }
     }
 

@@ -75,30 +75,35 @@ final class LinkedProgram: @unchecked Sendable {  // … because it is immutable
 
     /// - Parameter symbol: Returns the address of a function; `nil` if the library does not have the function.
     /// - Throws: If a function is missing, or cannot be called.
-    init(_ program: BindingProgram, symbol: (String) -> UnsafeMutableRawPointer?) throws(BindingProblem) {
+    init(_ program: BindingProgram, symbol: (String) -> UnsafeMutableRawPointer?) throws(BindingError) {
         self.program = program
         var linker = Linker(program)
         for function in program.functions {
-            try at(.member("functions")) { () throws(BindingProblem) in
+            try prependingStep(.member("functions")) { () throws(BindingError) in
                 guard let address = unsafe symbol(function.name) else {
-                    throw BindingProblem(
+                    throw BindingError(
                         "the library has no function '\(function.name)'; check the function's name and the library's version",
                         at: JSONPath()[function.name].name)
                 }
                 guard unsafe portolan_ffi_is_function(address) != 0 else {
-                    throw BindingProblem(
+                    throw BindingError(
                         "'\(function.name)' is a variable of the library, not a function; only functions can be called",
                         at: JSONPath()[function.name].name)
                 }
                 unsafe linker.addresses.append(unsafeBitCast(address, to: CallInterface.Function.self))
             }
         }
-        setup = try program.setup.mapElements { step throws(BindingProblem) in try linker.link(step) }
-        steps = try program.steps.mapElements { step throws(BindingProblem) in try linker.link(step) }
-        stop = if case .function(let call) = program.stop { try linker.link(call) } else { nil }
-        callbackInterfaces = try program.callbacks.mapMembers(named: \.name) { callback throws(BindingProblem) in
-            try CallInterface(
-                result: FFIType(callback.signature.result), parameters: callback.signature.parameters.map { FFIType($0) })
+        setup = try linker.link(program.setup, in: "setup")
+        steps = try linker.link(program.steps, in: "steps")
+        stop = try prependingStep(.member("stop")) { () throws(BindingError) -> LinkedCall? in
+            guard case .function(let call) = program.stop else { return nil }
+            return try linker.link(call)
+        }
+        callbackInterfaces = try prependingStep(.member("callbacks")) { () throws(BindingError) in
+            try program.callbacks.mapMembers(named: \.name) { callback throws(BindingError) in
+                try CallInterface(
+                    result: FFIType(callback.signature.result), parameters: callback.signature.parameters.map { FFIType($0) })
+            }
         }
     }
 }
@@ -114,18 +119,25 @@ private struct Linker {
         self.program = program
     }
 
-    func link(_ step: Step) throws(BindingProblem) -> LinkedStep {
-        let text = try step.failure.text.map { call throws(BindingProblem) in try link(call) }
+    /// - Parameter member: The name of the member of `binding` that has these steps.
+    func link(_ steps: [Step], in member: String) throws(BindingError) -> [LinkedStep] {
+        try prependingStep(.member(member)) { () throws(BindingError) in
+            try steps.mapElements { step throws(BindingError) in try link(step) }
+        }
+    }
+
+    private func link(_ step: Step) throws(BindingError) -> LinkedStep {
+        let text = try step.failure.text.map { call throws(BindingError) in try link(call) }
         guard case .call(let action) = step.action else { return LinkedStep(step, call: nil, cleanup: nil, text: text) }
         return LinkedStep(
             step, call: try link(action.call),
-            cleanup: try action.cleanup.map { call throws(BindingProblem) in try link(call) }, text: text)
+            cleanup: try action.cleanup.map { call throws(BindingError) in try link(call) }, text: text)
     }
 
-    func link(_ call: Call) throws(BindingProblem) -> LinkedCall {
+    func link(_ call: Call) throws(BindingError) -> LinkedCall {
         let interface = try CallInterface(
             result: FFIType(call.result), parameters: call.operands.map { FFIType($0) }, fixedCount: call.fixedCount)
-        let free = try call.freedBy.map { index throws(BindingProblem) in
+        let free = try call.freedBy.map { index throws(BindingError) in
             let result = FFIType(program.functions[index].value.result)
             return (try CallInterface(result: result, parameters: [.pointer]), addresses[index])
         }

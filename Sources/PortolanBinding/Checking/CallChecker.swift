@@ -12,16 +12,16 @@ struct CallChecker {
 
     static let bufferLimit: Int128 = 16 << 20
 
-    func checkCall(_ source: CallSource, _ scope: inout Scope) throws(BindingProblem) -> Call {
+    func checkCall(_ source: CallSource, _ scope: inout Scope) throws(BindingError) -> Call {
         guard let index = functions.firstIndex(where: { $0.name == source.function }) else {
-            throw BindingProblem("'\(source.function)' is not among the 'functions'; write its signature there", at: JSONPath()["call"])
+            throw BindingError("'\(source.function)' is not among the 'functions'; write its signature there", at: JSONPath()["call"])
         }
         let signature = functions[index].value
         let (neededCount, actualCount) = (signature.parameters.count(where: \.takesArgument), source.arguments.count)
         let maximumCount = neededCount + (signature.isVariadic ? Signature.parameterLimit : 0)
         guard (neededCount...maximumCount).contains(actualCount) else {
             let upperBound = signature.isVariadic ? " to \(maximumCount)" : ""
-            throw BindingProblem(
+            throw BindingError(
                 "has \(actualCount) arguments, but '\(source.function)' takes \(neededCount)\(upperBound); "
                     + "lengths, callbacks and user data are added automatically",
                 at: JSONPath()["with"])
@@ -35,7 +35,7 @@ struct CallChecker {
             }
             let argument = source.arguments[nextArgument]
             operands.append(
-                try Self.checkArgument(nextArgument) { () throws(BindingProblem) in
+                try Self.checkArgument(nextArgument) { () throws(BindingError) in
                     try operand(argument, for: parameter, scope, &newScope)
                 })
             nextArgument += 1
@@ -51,7 +51,7 @@ struct CallChecker {
         while nextArgument < actualCount {
             let argument = source.arguments[nextArgument]
             operands.append(
-                try Self.checkArgument(nextArgument) { () throws(BindingProblem) in try variadicOperand(argument, scope, &newScope) })
+                try Self.checkArgument(nextArgument) { () throws(BindingError) in try variadicOperand(argument, scope, &newScope) })
             nextArgument += 1
         }
         scope = newScope
@@ -66,43 +66,43 @@ struct CallChecker {
     }
 
     private static func checkArgument(
-        _ index: Int, _ check: () throws(BindingProblem) -> Operand
-    ) throws(BindingProblem) -> Operand {
-        try at(.member("with")) { () throws(BindingProblem) in try at(.element(index), check) }
+        _ index: Int, _ check: () throws(BindingError) -> Operand
+    ) throws(BindingError) -> Operand {
+        try prependingStep(.member("with")) { () throws(BindingError) in try prependingStep(.element(index), toErrorsOf: check) }
     }
 
-    private func lengthOperand(of index: Int, _ parameter: Parameter) throws(BindingProblem) -> Operand {
+    private func lengthOperand(of index: Int, _ parameter: Parameter) throws(BindingError) -> Operand {
         guard case .value(.scalar(let scalar)) = parameter.kind else {
-            throw BindingProblem("has a length parameter that is not an integer")
+            throw BindingError("has a length parameter that is not an integer")
         }
         return .length(of: index, scalar)
     }
 
     /// Returns the operand of a parameter that takes no argument.
-    private func implicitOperand(of parameter: Parameter) throws(BindingProblem) -> Operand {
+    private func implicitOperand(of parameter: Parameter) throws(BindingError) -> Operand {
         switch parameter.kind {
         case .userData: return .userData
         case .callback(let name): return try callbackOperand(name)
         case .outParameter(.scalar(let scalar)): return .outLength(scalar)
         // `checkCall(_:_:)` replaces this operand with the length of its bytes or buffer.
         case .value(let type): return .value(.null, type)
-        case .outParameter, .bytes, .outBytes, .buffer: throw BindingProblem("has a length parameter that is not an integer")
+        case .outParameter, .bytes, .outBytes, .buffer: throw BindingError("has a length parameter that is not an integer")
         }
     }
 
-    private func callbackOperand(_ name: String) throws(BindingProblem) -> Operand {
+    private func callbackOperand(_ name: String) throws(BindingError) -> Operand {
         guard !isAuxiliary else {
-            throw BindingProblem("passes the callback '\(name)' in a call for cleanup, error or stop; only the call of a step can pass one")
+            throw BindingError("passes the callback '\(name)' in a call for cleanup, error or stop; only the call of a step can pass one")
         }
         guard let index = callbacks.firstIndex(where: { $0.name == name }) else {
-            throw BindingProblem("'\(name)' is not among the 'callbacks'; write it there")
+            throw BindingError("'\(name)' is not among the 'callbacks'; write it there")
         }
         return .callback(index)
     }
 
     private func operand(
         _ argument: ArgumentSource, for parameter: Parameter, _ scope: Scope, _ newScope: inout Scope
-    ) throws(BindingProblem) -> Operand {
+    ) throws(BindingError) -> Operand {
         var argumentScope = scope
         defer { if argumentScope.readsBody { newScope.recordBodyUse() } }
         switch parameter.kind {
@@ -112,46 +112,46 @@ struct CallChecker {
         case .outBytes(let length): return .outBytes(length: length, variable: try define(argument, ValueType(.bytes), &newScope))
         case .buffer(_, let filledBy):
             guard case .typed(let name, .number(let text)) = argument, let capacity = Int128(text) else {
-                throw BindingProblem("is a buffer, which is written {\"NAME\": SIZE}")
+                throw BindingError("is a buffer, which is written {\"NAME\": SIZE}")
             }
             guard (1...Self.bufferLimit).contains(capacity) else {
-                throw BindingProblem("has \(capacity) bytes, where 1 to \(Self.bufferLimit) are allowed")
+                throw BindingError("has \(capacity) bytes, where 1 to \(Self.bufferLimit) are allowed")
             }
             return .buffer(
                 capacity: Int(capacity), filledBy: filledBy, variable: try define(.text(name), ValueType(.bytes), &newScope))
-        case .callback, .userData: throw BindingProblem("is an argument for a parameter that takes none")
+        case .callback, .userData: throw BindingError("is an argument for a parameter that takes none")
         }
     }
 
-    private func define(_ argument: ArgumentSource, _ type: ValueType, _ scope: inout Scope) throws(BindingProblem) -> Int {
+    private func define(_ argument: ArgumentSource, _ type: ValueType, _ scope: inout Scope) throws(BindingError) -> Int {
         guard !isAuxiliary else {
-            throw BindingProblem("names an output in a call for cleanup, error or stop; only the call of a step can have one")
+            throw BindingError("names an output in a call for cleanup, error or stop; only the call of a step can have one")
         }
-        guard case .text(let name) = argument else { throw BindingProblem("needs a name for the function's output") }
+        guard case .text(let name) = argument else { throw BindingError("needs a name for the function's output") }
         return try scope.define(name, type)
     }
 
     /// Parses `{"TYPE": value}`.
-    private func variadicOperand(_ argument: ArgumentSource, _ scope: Scope, _ newScope: inout Scope) throws(BindingProblem) -> Operand {
+    private func variadicOperand(_ argument: ArgumentSource, _ scope: Scope, _ newScope: inout Scope) throws(BindingError) -> Operand {
         guard case .typed(let word, let value) = argument else {
-            throw BindingProblem("is after the '...', so it must give its type: {\"cstring\": \"{url}\"}")
+            throw BindingError("is after the '...', so it must give its type: {\"cstring\": \"{url}\"}")
         }
         switch word {
         case "user": return .userData
         case "callback":
-            guard case .text(let name) = value else { throw BindingProblem("needs the name of a callback") }
+            guard case .text(let name) = value else { throw BindingError("needs the name of a callback") }
             return try callbackOperand(name)
         default: break
         }
         // The type is parsed as the only parameter of a signature.
         let parameter = try Signature(parsing: "void (\(word))", as: .function).parameters
-        guard parameter.count == 1, let first = parameter.first else { throw BindingProblem("'\(word)' is not the type of one argument") }
+        guard parameter.count == 1, let first = parameter.first else { throw BindingError("'\(word)' is not the type of one argument") }
         switch first.kind {
         case .value(.scalar(let scalar)) where !scalar.isKeptByPromotion:
-            throw BindingProblem("'\(word)' is not a type that C passes after '...'; use int, or double for float")
+            throw BindingError("'\(word)' is not a type that C passes after '...'; use int, or double for float")
         case .value, .outParameter: return try operand(value, for: first, scope, &newScope)
         case .bytes, .outBytes, .buffer, .callback, .userData:
-            throw BindingProblem("'\(word)' can't be used after '...'; write a callback as {\"callback\": \"NAME\"}")
+            throw BindingError("'\(word)' can't be used after '...'; write a callback as {\"callback\": \"NAME\"}")
         }
     }
 }

@@ -7,7 +7,7 @@ extension ProgramChecker {
     /// The status codes of a final response. A binding has no interim responses.
     static let allowedStatusCodes: ClosedRange<Int128> = 200...599
 
-    mutating func checkResponse(_ source: ResponseSource) throws(BindingProblem) -> Step.Response {
+    mutating func checkResponse(_ source: ResponseSource) throws(BindingError) -> Step.Response {
         Step.Response(
             status: try checkInteger("status", source.status, .int, Self.allowedStatusCodes),
             length: try checkInteger("length", source.length, .int64, 0...Int128(Int64.max)),
@@ -18,13 +18,13 @@ extension ProgramChecker {
     /// Checks the range of a constant. The load checks other values when it knows them.
     private mutating func checkInteger(
         _ name: String, _ source: ArgumentSource?, _ type: ScalarType, _ range: ClosedRange<Int128>
-    ) throws(BindingProblem) -> Expression? {
+    ) throws(BindingError) -> Expression? {
         guard let source else { return nil }
         var scope = scope
-        let expression = try at(.member(name)) { () throws(BindingProblem) in
+        let expression = try prependingStep(.member(name)) { () throws(BindingError) in
             let expression = try scope.checkValue(source, for: .scalar(type))
             if let constant = expression.constantInteger, !range.contains(constant) {
-                throw BindingProblem("is \(constant), where \(range.lowerBound) to \(range.upperBound) are allowed")
+                throw BindingError("is \(constant), where \(range.lowerBound) to \(range.upperBound) are allowed")
             }
             return expression
         }
@@ -32,18 +32,20 @@ extension ProgramChecker {
         return expression
     }
 
-    private mutating func checkText(_ name: String, _ source: ArgumentSource?) throws(BindingProblem) -> Expression? {
+    private mutating func checkText(_ name: String, _ source: ArgumentSource?) throws(BindingError) -> Expression? {
         guard let source else { return nil }
         var scope = scope
-        let expression = try at(.member(name)) { () throws(BindingProblem) in try scope.checkValue(source, for: .text(isOptional: true)) }
+        let expression = try prependingStep(.member(name)) { () throws(BindingError) in
+            try scope.checkValue(source, for: .text(isOptional: true))
+        }
         self.scope = scope
         return expression
     }
 
-    private mutating func checkMIMEType(_ source: ArgumentSource?) throws(BindingProblem) -> Expression? {
+    private mutating func checkMIMEType(_ source: ArgumentSource?) throws(BindingError) -> Expression? {
         let expression = try checkText("mime", source)
         if case .text(let constant)? = expression, MIMEType(parsing: constant) == nil {
-            throw BindingProblem("is not a media type; write type/subtype, as in text/plain", at: JSONPath()["mime"])
+            throw BindingError("is not a media type; write type/subtype, as in text/plain", at: JSONPath()["mime"])
         }
         return expression
     }

@@ -16,7 +16,7 @@ extension BindingProgram {
     ///   says whether the setting always has a value.
     package init(
         checking source: BindingSource, settings: [(name: String, example: PropertyValue, isAlwaysSet: Bool)]
-    ) throws(BindingProblem) {
+    ) throws(BindingError) {
         let types = settings.map { ($0.name, ValueType(ValueType.Kind($0.example), isOptional: !$0.isAlwaysSet)) }
         var checker = try ProgramChecker(source, Scope(settings: Dictionary(types) { $1 }))
         self = try checker.makeCheckedProgram()
@@ -49,29 +49,29 @@ struct ProgramChecker {
         return checker
     }
 
-    init(_ source: BindingSource, _ scope: Scope) throws(BindingProblem) {
+    init(_ source: BindingSource, _ scope: Scope) throws(BindingError) {
         self.source = source
         self.initialScope = scope
         self.scope = scope
-        let functions = try at(.member("functions")) { () throws(BindingProblem) in try Self.checkFunctions(source.functions) }
-        let callbacks = try at(.member("callbacks")) { () throws(BindingProblem) in try Self.checkCallbacks(source.callbacks) }
+        let functions = try prependingStep(.member("functions")) { () throws(BindingError) in try Self.checkFunctions(source.functions) }
+        let callbacks = try prependingStep(.member("callbacks")) { () throws(BindingError) in try Self.checkCallbacks(source.callbacks) }
         callChecker = CallChecker(functions: functions, callbacks: callbacks)
         for (name, signature) in functions.map({ ($0.name, $0.value) }) {
-            try at(.member("functions")) { () throws(BindingProblem) in
-                try at(.member(name)) { () throws(BindingProblem) in try Self.checkNames(in: signature, functions, callbacks) }
+            try prependingStep(.member("functions")) { () throws(BindingError) in
+                try prependingStep(.member(name)) { () throws(BindingError) in try Self.checkNames(in: signature, functions, callbacks) }
             }
         }
     }
 
     // MARK: Declarations
 
-    private static func checkFunctions(_ sources: [Named<String>]) throws(BindingProblem) -> [Named<Signature>] {
+    private static func checkFunctions(_ sources: [Named<String>]) throws(BindingError) -> [Named<Signature>] {
         guard (1...BindingProgram.functionLimit).contains(sources.count) else {
-            throw BindingProblem("has \(sources.count) functions, where 1 to \(BindingProgram.functionLimit) are allowed")
+            throw BindingError("has \(sources.count) functions, where 1 to \(BindingProgram.functionLimit) are allowed")
         }
-        return try sources.mapMembers(named: \.name) { function throws(BindingProblem) in
+        return try sources.mapMembers(named: \.name) { function throws(BindingError) in
             guard SignatureScanner.isIdentifier(function.name) else {
-                throw BindingProblem("is not the name of a C function", at: JSONPath().name)
+                throw BindingError("is not the name of a C function", at: JSONPath().name)
             }
             return Named(function.name, try Signature(parsing: function.value, as: .function))
         }
@@ -80,10 +80,10 @@ struct ProgramChecker {
     /// Checks that the named callbacks exist, and that the named functions can free a result.
     private static func checkNames(
         in signature: Signature, _ functions: [Named<Signature>], _ callbacks: [Callback]
-    ) throws(BindingProblem) {
+    ) throws(BindingError) {
         for parameter in signature.parameters {
             guard case .callback(let name) = parameter.kind, !callbacks.contains(where: { $0.name == name }) else { continue }
-            throw BindingProblem("'\(name)' is not among the 'callbacks'; write it there")
+            throw BindingError("'\(name)' is not among the 'callbacks'; write it there")
         }
         let freedBy: String
         switch signature.result {
@@ -91,74 +91,75 @@ struct ProgramChecker {
         default: return
         }
         guard let function = functions.first(where: { $0.name == freedBy })?.value else {
-            throw BindingProblem(
+            throw BindingError(
                 "'\(freedBy)', which must free the result of this function, is not among the 'functions'; write its signature there")
         }
         guard function.parameters.count == 1, !function.isVariadic, case .value(.pointer(nil, _)) = function.parameters[0].kind else {
-            throw BindingProblem("'\(freedBy)', which must free the result of this function, must take exactly one 'pointer'")
+            throw BindingError("'\(freedBy)', which must free the result of this function, must take exactly one 'pointer'")
         }
     }
 
-    private static func checkCallbacks(_ sources: [Named<CallbackSource>]) throws(BindingProblem) -> [Callback] {
+    private static func checkCallbacks(_ sources: [Named<CallbackSource>]) throws(BindingError) -> [Callback] {
         guard sources.count <= BindingProgram.callbackLimit else {
-            throw BindingProblem("has \(sources.count) callbacks, where at most \(BindingProgram.callbackLimit) are allowed")
+            throw BindingError("has \(sources.count) callbacks, where at most \(BindingProgram.callbackLimit) are allowed")
         }
-        return try sources.mapMembers(named: \.name) { source throws(BindingProblem) in try checkCallback(source.name, source.value) }
+        return try sources.mapMembers(named: \.name) { source throws(BindingError) in try checkCallback(source.name, source.value) }
     }
 
-    private static func checkCallback(_ name: String, _ source: CallbackSource) throws(BindingProblem) -> Callback {
-        guard SignatureScanner.isIdentifier(name) else { throw BindingProblem("is not a valid name", at: JSONPath().name) }
-        let signature = try at(.member("signature")) { () throws(BindingProblem) in try Signature(parsing: source.signature, as: .callback)
+    private static func checkCallback(_ name: String, _ source: CallbackSource) throws(BindingError) -> Callback {
+        guard SignatureScanner.isIdentifier(name) else { throw BindingError("is not a valid name", at: JSONPath().name) }
+        let signature = try prependingStep(.member("signature")) { () throws(BindingError) in
+            try Signature(parsing: source.signature, as: .callback)
         }
-        let deliveredParameter = try source.deliver.map { name throws(BindingProblem) in
+        let deliveredParameter = try source.deliver.map { name throws(BindingError) in
             guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBytes }) else {
-                throw BindingProblem("'\(name)' is not a 'bytes' parameter of the signature", at: JSONPath()["deliver"])
+                throw BindingError("'\(name)' is not a 'bytes' parameter of the signature", at: JSONPath()["deliver"])
             }
             return index
         }
-        let filledParameter = try source.fill.map { name throws(BindingProblem) in
+        let filledParameter = try source.fill.map { name throws(BindingError) in
             guard let index = signature.parameters.firstIndex(where: { $0.name == name && $0.isBuffer }) else {
-                throw BindingProblem("'\(name)' is not a 'buffer' parameter of the signature", at: JSONPath()["fill"])
+                throw BindingError("'\(name)' is not a 'buffer' parameter of the signature", at: JSONPath()["fill"])
             }
             return index
         }
         guard deliveredParameter == nil || filledParameter == nil else {
-            throw BindingProblem("both delivers and fills; a callback does one of the two")
+            throw BindingError("both delivers and fills; a callback does one of the two")
         }
         let bytesName = (deliveredParameter ?? filledParameter).flatMap { signature.parameters[$0].name }
-        let checkReturnValue = { (value: ArgumentSource?, allowsLength: Bool) throws(BindingProblem) -> Callback.ReturnValue in
+        let checkReturnValue = { (value: ArgumentSource?, allowsLength: Bool) throws(BindingError) -> Callback.ReturnValue in
             guard case .value(.scalar(let scalar), _) = signature.result else {
-                guard value == nil else { throw BindingProblem("has a value, but the signature returns void") }
+                guard value == nil else { throw BindingError("has a value, but the signature returns void") }
                 return .nothing
             }
             switch value {
             case .number(let text)?:
                 guard scalar.isInteger, let number = Int128(text), scalar.range.contains(number) else {
-                    throw BindingProblem("is \(text), which does not fit \(scalar.rawValue)")
+                    throw BindingError("is \(text), which does not fit \(scalar.rawValue)")
                 }
                 return .integer(number)
             case .boolean(let boolean)? where scalar == .bool: return .integer(boolean ? 1 : 0)
             case .text(let text)? where allowsLength && bytesName != nil && text == "{\(bytesName ?? "").length}" && scalar.isInteger:
                 guard scalar.range.contains(Int128(BindingProgram.chunkLimit)) else {
-                    throw BindingProblem(
+                    throw BindingError(
                         "is a number of bytes that can be too large for \(scalar.rawValue); return an int at least")
                 }
                 return .length
             default:
-                throw BindingProblem(
+                throw BindingError(
                     "has to be a constant of \(scalar.rawValue)\(allowsLength ? ", or '{NAME.length}' of the bytes that are delivered or filled" : "")"
                 )
             }
         }
         return Callback(
             name: name, signature: signature, deliver: deliveredParameter, fill: filledParameter,
-            returns: try at(.member("returns")) { () throws(BindingProblem) in try checkReturnValue(source.returns, true) },
-            stopped: try at(.member("stopped")) { () throws(BindingProblem) in try checkReturnValue(source.stopped, false) })
+            returns: try prependingStep(.member("returns")) { () throws(BindingError) in try checkReturnValue(source.returns, true) },
+            stopped: try prependingStep(.member("stopped")) { () throws(BindingError) in try checkReturnValue(source.stopped, false) })
     }
 
     // MARK: Steps
 
-    mutating func makeCheckedProgram() throws(BindingProblem) -> BindingProgram {
+    mutating func makeCheckedProgram() throws(BindingError) -> BindingProgram {
         scope.hasRequest = false
         let setup = try checkSteps("setup", source.setup, 0...BindingProgram.stepLimit)
         scope.removeVariables(since: initialScope)
@@ -166,59 +167,59 @@ struct ProgramChecker {
         let steps = try checkSteps("steps", source.steps, 1...BindingProgram.stepLimit)
         if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
             // No step uses the text of the shared error: each step has its own error, or the text uses values that the
-            // step does not have. Here nothing is left out, so the problem names the value.
+            // step does not have. Here nothing is left out, so the error names the value.
             let result = ValueType(.integer)
-            _ = try at(.member("error")) { () throws(BindingProblem) in try checkFailure(error, result, isShared: false) }
+            _ = try prependingStep(.member("error")) { () throws(BindingError) in try checkFailure(error, result, isShared: false) }
         }
         return BindingProgram(
             source: source, functions: callChecker.functions, callbacks: callChecker.callbacks, setup: setup, steps: steps,
-            stop: try at(.member("stop")) { () throws(BindingProblem) in try checkStop(steps) }, variableCount: scope.variableCount,
-            readsBody: scope.readsBody)
+            stop: try prependingStep(.member("stop")) { () throws(BindingError) in try checkStop(steps) },
+            variableCount: scope.variableCount, readsBody: scope.readsBody)
     }
 
-    private mutating func checkSteps(_ name: String, _ sources: [StepSource], _ counts: ClosedRange<Int>) throws(BindingProblem) -> [Step] {
-        try at(.member(name)) { () throws(BindingProblem) in
+    private mutating func checkSteps(_ name: String, _ sources: [StepSource], _ counts: ClosedRange<Int>) throws(BindingError) -> [Step] {
+        try prependingStep(.member(name)) { () throws(BindingError) in
             guard counts.contains(sources.count) else {
-                throw BindingProblem("has \(sources.count) steps, where \(counts.lowerBound) to \(counts.upperBound) are allowed")
+                throw BindingError("has \(sources.count) steps, where \(counts.lowerBound) to \(counts.upperBound) are allowed")
             }
             var steps: [Step] = []
             for (index, source) in sources.enumerated() {
-                steps.append(try at(.element(index)) { () throws(BindingProblem) in try checkStep(source) })
+                steps.append(try prependingStep(.element(index)) { () throws(BindingError) in try checkStep(source) })
             }
             return steps
         }
     }
 
-    private mutating func checkStep(_ source: StepSource) throws(BindingProblem) -> Step {
+    private mutating func checkStep(_ source: StepSource) throws(BindingError) -> Step {
         let scopeBefore = scope
-        let condition = try source.when.map { guardSource throws(BindingProblem) in
-            try at(.member("when")) { () throws(BindingProblem) in try scope.checkGuard(guardSource) }
+        let condition = try source.when.map { guardSource throws(BindingError) in
+            try prependingStep(.member("when")) { () throws(BindingError) in try scope.checkGuard(guardSource) }
         }
         var result: ValueType?
         let action: Step.Action
         switch source.action {
         case .call(let call): (action, result) = try checkCallStep(call, source)
         case .respond(let response):
-            guard scope.hasRequest else { throw BindingProblem("responds during setup, where there is no request") }
+            guard scope.hasRequest else { throw BindingError("responds during setup, where there is no request") }
             guard !scope.hasDelivered else {
-                throw BindingProblem(
+                throw BindingError(
                     "responds after a step that delivers bytes; the response is sent with the first bytes, so put it before that step",
                     at: JSONPath()["respond"])
             }
-            action = .respond(try at(.member("respond")) { () throws(BindingProblem) in try checkResponse(response) })
+            action = .respond(try prependingStep(.member("respond")) { () throws(BindingError) in try checkResponse(response) })
         case .deliver(let template):
-            guard scope.hasRequest else { throw BindingProblem("delivers during setup, where there is no request") }
-            action = .deliver(try at(.member("deliver")) { () throws(BindingProblem) in try scope.checkBytes(.text(template)) })
+            guard scope.hasRequest else { throw BindingError("delivers during setup, where there is no request") }
+            action = .deliver(try prependingStep(.member("deliver")) { () throws(BindingError) in try scope.checkBytes(.text(template)) })
             scope.recordDelivery()
         case .require(let requirement):
-            action = .require(try at(.member("require")) { () throws(BindingProblem) in try scope.checkGuard(requirement) })
+            action = .require(try prependingStep(.member("require")) { () throws(BindingError) in try scope.checkGuard(requirement) })
         }
         let failure = try checkFailure(source.error, result)
         if condition != nil { scope.removeVariables(since: scopeBefore) }
         return Step(action: action, when: condition, failure: failure)
     }
 
-    private mutating func checkCallStep(_ source: CallSource, _ step: StepSource) throws(BindingProblem) -> (Step.Action, ValueType?) {
+    private mutating func checkCallStep(_ source: CallSource, _ step: StepSource) throws(BindingError) -> (Step.Action, ValueType?) {
         let scopeBefore = scope
         let call = try callChecker.checkCall(source, &scope)
         var type: ValueType? =
@@ -227,30 +228,30 @@ struct ProgramChecker {
             case .value(let type, _): ValueType(type)
             case .bytes: ValueType(.bytes)
             }
-        let check = try step.check.map { check throws(BindingProblem) in
-            try at(.member("check")) { () throws(BindingProblem) in try scope.checkCondition(check, on: type) }
+        let check = try step.check.map { check throws(BindingError) in
+            try prependingStep(.member("check")) { () throws(BindingError) in try scope.checkCondition(check, on: type) }
         }
         if case .isNull(false)? = check?.test { type?.isOptional = false }
-        let until = try step.until.map { until throws(BindingProblem) in
-            try at(.member("until")) { () throws(BindingProblem) in try scope.checkCondition(until, on: type) }
+        let until = try step.until.map { until throws(BindingError) in
+            try prependingStep(.member("until")) { () throws(BindingError) in try scope.checkCondition(until, on: type) }
         }
-        let result = try step.result.map { name throws(BindingProblem) in
-            try at(.member("result")) { () throws(BindingProblem) in
-                guard let type else { throw BindingProblem("names the result of a function that returns none") }
+        let result = try step.result.map { name throws(BindingError) in
+            try prependingStep(.member("result")) { () throws(BindingError) in
+                guard let type else { throw BindingError("names the result of a function that returns none") }
                 return try scope.define(name, type)
             }
         }
-        let deliver = try step.deliver.map { template throws(BindingProblem) in
-            try at(.member("deliver")) { () throws(BindingProblem) in
-                guard scope.hasRequest else { throw BindingProblem("delivers during setup, where there is no request") }
+        let deliver = try step.deliver.map { template throws(BindingError) in
+            try prependingStep(.member("deliver")) { () throws(BindingError) in
+                guard scope.hasRequest else { throw BindingError("delivers during setup, where there is no request") }
                 return try scope.checkBytes(.text(template))
             }
         }
         if deliver != nil { scope.recordDelivery() }
-        let cleanup = try step.cleanup.map { cleanup throws(BindingProblem) in
-            try at(.member("cleanup")) { () throws(BindingProblem) in
+        let cleanup = try step.cleanup.map { cleanup throws(BindingError) in
+            try prependingStep(.member("cleanup")) { () throws(BindingError) in
                 guard until == nil, scope.hasRequest else {
-                    throw BindingProblem(
+                    throw BindingError(
                         until == nil
                             ? "cleans up a step of the setup, which runs once; remove the cleanup"
                             : "cleans up a step that is repeated; move the cleanup to the step before it")
@@ -269,9 +270,9 @@ struct ProgramChecker {
     // MARK: Failures
 
     /// - Parameter ownError: The error of the step; `nil` if the step uses the error of all steps.
-    private mutating func checkFailure(_ ownError: ErrorSource?, _ result: ValueType?) throws(BindingProblem) -> Failure {
+    private mutating func checkFailure(_ ownError: ErrorSource?, _ result: ValueType?) throws(BindingError) -> Failure {
         if let ownError {
-            return try at(.member("error")) { () throws(BindingProblem) in try checkFailure(ownError, result, isShared: false) }
+            return try prependingStep(.member("error")) { () throws(BindingError) in try checkFailure(ownError, result, isShared: false) }
         }
         guard let sharedError = source.error else { return try checkFailure(ErrorSource(), result, isShared: false) }
         return try checkFailure(sharedError, result, isShared: true)
@@ -279,38 +280,38 @@ struct ProgramChecker {
 
     /// - Parameter isShared: Whether this is the error of all steps. If so, its message or its text is left out if the
     ///   current step can't use it, such as because it has no value that the message names.
-    private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingProblem) -> Failure {
+    private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingError) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {
-            try at(.member("codes")) { () throws(BindingProblem) in
+            try prependingStep(.member("codes")) { () throws(BindingError) in
                 guard let number = Int128(member.name) else {
-                    throw BindingProblem("'\(member.name)' is not an integer that a call can return", at: JSONPath()[member.name].name)
+                    throw BindingError("'\(member.name)' is not an integer that a call can return", at: JSONPath()[member.name].name)
                 }
                 guard member.name == "\(number)" else {
-                    throw BindingProblem("the number '\(member.name)' must be written '\(number)'", at: JSONPath()[member.name].name)
+                    throw BindingError("the number '\(member.name)' must be written '\(number)'", at: JSONPath()[member.name].name)
                 }
-                codes[number] = try at(.member(member.name)) { () throws(BindingProblem) in try Self.checkCode(member.value) }
+                codes[number] = try prependingStep(.member(member.name)) { () throws(BindingError) in try Self.checkCode(member.value) }
             }
         }
         var errorScope = scope
         errorScope.result = result
-        let code = try at(.member("code")) { () throws(BindingProblem) in try Self.checkCode(source.code ?? "unknown") }
+        let code = try prependingStep(.member("code")) { () throws(BindingError) in try Self.checkCode(source.code ?? "unknown") }
         guard source.message != "" else {
-            throw BindingProblem("is empty; say what happened, or leave it out", at: JSONPath()["message"])
+            throw BindingError("is empty; say what happened, or leave it out", at: JSONPath()["message"])
         }
-        let message = try ignoringErrors(if: isShared) { () throws(BindingProblem) in
-            try source.message.map { message throws(BindingProblem) in
-                try at(.member("message")) { () throws(BindingProblem) in
+        let message = try ignoringErrors(if: isShared) { () throws(BindingError) in
+            try source.message.map { message throws(BindingError) in
+                try prependingStep(.member("message")) { () throws(BindingError) in
                     try errorScope.checkValue(.text(message), for: .text(isOptional: false))
                 }
             }
         }
-        let text = try ignoringErrors(if: isShared) { () throws(BindingProblem) in
-            try source.text.map { text throws(BindingProblem) in
-                try at(.member("text")) { () throws(BindingProblem) in
+        let text = try ignoringErrors(if: isShared) { () throws(BindingError) in
+            try source.text.map { text throws(BindingError) in
+                try prependingStep(.member("text")) { () throws(BindingError) in
                     let call = try auxiliaryCallChecker.checkCall(text, &errorScope)
                     guard case .value(.text, _) = call.result else {
-                        throw BindingProblem("calls a function that does not return a cstring")
+                        throw BindingError("calls a function that does not return a cstring")
                     }
                     return call
                 }
@@ -321,9 +322,9 @@ struct ProgramChecker {
 
     /// Returns the result of `check`. If `check` throws and `ignoresErrors` is true, returns `nil`.
     private func ignoringErrors<Value>(
-        if ignoresErrors: Bool, _ check: () throws(BindingProblem) -> Value?
-    ) throws(BindingProblem) -> Value? {
-        do throws(BindingProblem) {
+        if ignoresErrors: Bool, _ check: () throws(BindingError) -> Value?
+    ) throws(BindingError) -> Value? {
+        do throws(BindingError) {
             return try check()
         } catch {
             guard ignoresErrors else { throw error }
@@ -331,13 +332,13 @@ struct ProgramChecker {
         }
     }
 
-    private static func checkCode(_ name: String) throws(BindingProblem) -> Int32 {
+    private static func checkCode(_ name: String) throws(BindingError) -> Int32 {
         guard let code = LoadError.Code.published.first(where: { $0.name == name })?.code else {
-            throw BindingProblem("'\(name)' is not a published code; 'unknown', 'notFound' and 'cannotConnect' are some of them")
+            throw BindingError("'\(name)' is not a published code; 'unknown', 'notFound' and 'cannotConnect' are some of them")
         }
         switch code {
         case .protocolViolation, .pluginNotLoadable, .pluginRefused:
-            throw BindingProblem(
+            throw BindingError(
                 "the code '\(name)' is reserved for the host (ERR-03); use another one, such as 'badResponse' or 'unknown'")
         default: return code.rawValue
         }
@@ -355,12 +356,12 @@ struct ProgramChecker {
         return (try? auxiliaryCallChecker.checkCall(call, &scope)) != nil
     }
 
-    private mutating func checkStop(_ steps: [Step]) throws(BindingProblem) -> Stop {
+    private mutating func checkStop(_ steps: [Step]) throws(BindingError) -> Stop {
         switch source.stop {
         case nil, .step?: return .step
         case .callback?:
             guard callChecker.callbacks.contains(where: { $0.stopped != .nothing }) else {
-                throw BindingProblem("is 'callback', but no callback has a 'stopped'")
+                throw BindingError("is 'callback', but no callback has a 'stopped'")
             }
             let operands = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
             guard
@@ -368,7 +369,7 @@ struct ProgramChecker {
                     callChecker.callbacks[$0].stopped != .nothing && operands.contains(.callback($0))
                 })
             else {
-                throw BindingProblem("is 'callback', but no step passes a callback that has a 'stopped'")
+                throw BindingError("is 'callback', but no step passes a callback that has a 'stopped'")
             }
             return .callback
         case .function(let call)?:
@@ -376,7 +377,7 @@ struct ProgramChecker {
             // with the variables that exist before a step.
             let checkedCall = try auxiliaryCallChecker.checkCall(call, &scope)
             guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
-                throw BindingProblem("calls '\(call.function)' with values that no step has yet while it runs")
+                throw BindingError("calls '\(call.function)' with values that no step has yet while it runs")
             }
             return .function(checkedCall)
         }

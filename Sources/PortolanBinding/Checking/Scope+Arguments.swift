@@ -4,37 +4,37 @@ import PortolanJSON
 
 /// Checks of values against C types.
 extension Scope {
-    mutating func checkValue(_ argument: ArgumentSource, for type: CType) throws(BindingProblem) -> Expression {
+    mutating func checkValue(_ argument: ArgumentSource, for type: CType) throws(BindingError) -> Expression {
         let (expression, actualType) = try checkValue(argument)
         try Self.check(expression, actualType, for: type)
         return expression
     }
 
     /// Returns the expression of a value, and its type as far as it is known before the load.
-    mutating func checkValue(_ argument: ArgumentSource) throws(BindingProblem) -> (Expression, ValueType) {
+    mutating func checkValue(_ argument: ArgumentSource) throws(BindingError) -> (Expression, ValueType) {
         switch argument {
         case .null: return (.null, ValueType(.null))
         case .boolean(let boolean): return (.boolean(boolean), ValueType(.boolean))
         case .number(let text):
             if let integer = Int128(text) { return (.integer(integer), ValueType(.integer)) }
-            guard let real = Double(text), real.isFinite else { throw BindingProblem("is not a finite double") }
+            guard let real = Double(text), real.isFinite else { throw BindingError("is not a finite double") }
             return (.real(real), ValueType(.real))
         case .text(let text): return try checkTemplate(text)
-        case .typed: throw BindingProblem("is an object, where a value is needed; only a buffer and an argument after '...' are objects")
+        case .typed: throw BindingError("is an object, where a value is needed; only a buffer and an argument after '...' are objects")
         }
     }
 
-    mutating func checkBytes(_ argument: ArgumentSource) throws(BindingProblem) -> Expression {
+    mutating func checkBytes(_ argument: ArgumentSource) throws(BindingError) -> Expression {
         let (expression, type) = try checkValue(argument)
         guard (type.kind == .bytes || type.kind == .text) && !type.isOptional else {
-            throw BindingProblem("is \(type.phrase), where bytes are needed")
+            throw BindingError("is \(type.phrase), where bytes are needed")
         }
         return expression
     }
 
-    private static func check(_ expression: Expression, _ actualType: ValueType, for type: CType) throws(BindingProblem) {
+    private static func check(_ expression: Expression, _ actualType: ValueType, for type: CType) throws(BindingError) {
         let needed = ValueType(type)
-        let mismatch = BindingProblem("is \(actualType.phrase), where \(type.phrase) is needed")
+        let mismatch = BindingError("is \(actualType.phrase), where \(type.phrase) is needed")
         switch (needed.kind, actualType.kind) {
         case (.text, .null), (.pointer, .null):
             guard needed.isOptional else { throw mismatch }
@@ -48,7 +48,7 @@ extension Scope {
         guard needed.isOptional || !actualType.isOptional else { throw mismatch }
         guard case .scalar(let scalar) = type, scalar.isInteger else { return }
         if let constant = expression.constantInteger, !scalar.range.contains(constant) {
-            throw BindingProblem(
+            throw BindingError(
                 "is \(constant), which does not fit \(scalar.rawValue) (\(scalar.range.lowerBound) to \(scalar.range.upperBound))")
         }
     }
@@ -56,11 +56,11 @@ extension Scope {
     // MARK: Conditions
 
     /// - Parameter type: The type of the tested value. `nil` if the function returns nothing.
-    mutating func checkCondition(_ source: ConditionSource, on type: ValueType?) throws(BindingProblem) -> Condition {
-        guard let type else { throw BindingProblem("checks the result of a function that returns none") }
+    mutating func checkCondition(_ source: ConditionSource, on type: ValueType?) throws(BindingError) -> Condition {
+        guard let type else { throw BindingError("checks the result of a function that returns none") }
         if source.relation == .isNull {
             guard type.isOptional, case .boolean(let boolean)? = source.operands.first else {
-                throw BindingProblem(
+                throw BindingError(
                     type.isOptional
                         ? "needs true or false for 'isNull'" : "can't be NULL, so 'isNull' has no use here: it is \(type.phrase)")
             }
@@ -78,7 +78,7 @@ extension Scope {
                 actualType.kind == type.kind || (actualType.kind == .integer && type.kind == .real)
                 || (actualType.kind != .real && type.kind == .scalar)
             guard isConstant, isComparable else {
-                throw BindingProblem("compares \(type.phrase), but not with a constant of that kind")
+                throw BindingError("compares \(type.phrase), but not with a constant of that kind")
             }
             operands.append(expression)
         }
@@ -86,15 +86,15 @@ extension Scope {
         case .equals, .oneOf: return Condition(test: .oneOf(operands))
         case .differsFrom: return Condition(test: .noneOf(operands))
         case .atLeast, .atMost:
-            guard case .integer(let bound)? = operands.first else { throw BindingProblem("needs an integer; 'equals' takes other values") }
+            guard case .integer(let bound)? = operands.first else { throw BindingError("needs an integer; 'equals' takes other values") }
             return Condition(test: source.relation == .atLeast ? .atLeast(bound) : .atMost(bound))
-        case .isNull: throw BindingProblem("needs true or false for 'isNull'")
+        case .isNull: throw BindingError("needs true or false for 'isNull'")
         }
     }
 
-    mutating func checkGuard(_ source: GuardSource) throws(BindingProblem) -> Guard {
+    mutating func checkGuard(_ source: GuardSource) throws(BindingError) -> Guard {
         var scope = self
-        let (value, type) = try at(.member("value")) { () throws(BindingProblem) in try scope.checkTemplate(source.value) }
+        let (value, type) = try prependingStep(.member("value")) { () throws(BindingError) in try scope.checkTemplate(source.value) }
         let condition = try scope.checkCondition(source.condition, on: type)
         self = scope
         return Guard(value: value, condition: condition, phrase: source.value)

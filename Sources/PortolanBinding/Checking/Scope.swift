@@ -21,11 +21,11 @@ struct Scope {
     }
 
     /// Defines a variable with this name and type for the following steps, and returns its index.
-    mutating func define(_ name: String, _ type: ValueType) throws(BindingProblem) -> Int {
+    mutating func define(_ name: String, _ type: ValueType) throws(BindingError) -> Int {
         guard SignatureScanner.isIdentifier(name), name != "result", name != "url", name != "method", name != "body" else {
-            throw BindingProblem("'\(name)' can't be the name of a value; use letters, digits and '_', but not url, method, body or result")
+            throw BindingError("'\(name)' can't be the name of a value; use letters, digits and '_', but not url, method, body or result")
         }
-        guard variables[name] == nil else { throw BindingProblem("'\(name)' already has a value; use another name") }
+        guard variables[name] == nil else { throw BindingError("'\(name)' already has a value; use another name") }
         defer { variableCount += 1 }
         variables[name] = (variableCount, type)
         return variableCount
@@ -41,28 +41,28 @@ struct Scope {
     mutating func recordDelivery() { hasDelivered = true }
 
     /// Finds the value of a name in braces.
-    mutating func resolve(_ name: String) throws(BindingProblem) -> (Source, ValueType) {
+    mutating func resolve(_ name: String) throws(BindingError) -> (Source, ValueType) {
         if let source = try resolveExactName(name) { return source }
         let lengthSuffix = ".length"
         if name.hasSuffix(lengthSuffix), let (source, type) = try resolveExactName(String(name.dropLast(lengthSuffix.count))) {
             guard type.kind == .bytes || type.kind == .text else {
-                throw BindingProblem("'{\(name)}' is the length of \(type.phrase); only bytes and text have one")
+                throw BindingError("'{\(name)}' is the length of \(type.phrase); only bytes and text have one")
             }
             return (.length(of: source), ValueType(.integer, isOptional: type.isOptional))
         }
         if name.hasPrefix(Self.settingPrefix) {
-            throw BindingProblem("'{\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
+            throw BindingError("'{\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
         }
         let knownNames = hasRequest ? "url and its parts, method, field:NAME, property:NAME, setting:NAME, body" : "setting:NAME"
         let variableNames = variables.keys.sorted().prefix(20).joined(separator: ", ")
         let allNames = variableNames.isEmpty ? knownNames : "\(knownNames) and \(variableNames)"
-        throw BindingProblem("'{\(name)}' is not a known name here; there are \(allNames)")
+        throw BindingError("'{\(name)}' is not a known name here; there are \(allNames)")
     }
 
     private static let settingPrefix = "setting:"
 
     /// Finds the value with exactly this name. Names of header fields, properties and settings can end in `.length`.
-    private mutating func resolveExactName(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+    private mutating func resolveExactName(_ name: String) throws(BindingError) -> (Source, ValueType)? {
         if name == "result", let result { return (.result, result) }
         if let variable = variables[name] { return (.variable(variable.index), variable.type) }
         if name.hasPrefix(Self.settingPrefix) {
@@ -72,11 +72,11 @@ struct Scope {
         return hasRequest ? try resolveRequestValue(name) : nil
     }
 
-    private mutating func resolveRequestValue(_ name: String) throws(BindingProblem) -> (Source, ValueType)? {
+    private mutating func resolveRequestValue(_ name: String) throws(BindingError) -> (Source, ValueType)? {
         let isDecoded = name.hasSuffix(".decoded")
         if let part = Source.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
             guard !isDecoded || (part != .all && part != .port && part != .scheme) else {
-                throw BindingProblem("'{\(name)}' has nothing to decode; use '{\(part.rawValue)}'")
+                throw BindingError("'{\(name)}' has nothing to decode; use '{\(part.rawValue)}'")
             }
             return (.url(part, isDecoded: isDecoded), part.type)
         }
@@ -88,7 +88,7 @@ struct Scope {
         case _ where name.hasPrefix("field:"):
             let field = String(name.dropFirst(6))
             guard HTTPField.Name(field) != nil else {
-                throw BindingProblem(
+                throw BindingError(
                     "'{\(ForeignText.singleLine(Array(name.utf8), limit: 200))}' is not the name of a header "
                         + "field (RFC 9110 §5.1)")
             }
@@ -102,7 +102,7 @@ struct Scope {
     // MARK: Values
 
     /// Returns the expression of a text with `{names}`, and its type.
-    mutating func checkTemplate(_ text: String) throws(BindingProblem) -> (Expression, ValueType) {
+    mutating func checkTemplate(_ text: String) throws(BindingError) -> (Expression, ValueType) {
         let pieces = try Template(parsing: text).pieces
         if pieces.count == 1, case .name(let name, let fallback) = pieces[0] { return try checkName(name, fallback) }
         var parts: [Expression] = []
@@ -113,10 +113,10 @@ struct Scope {
                 let (part, type) = try checkName(name, fallback)
                 switch type.kind {
                 case .text, .integer, .scalar: break
-                default: throw BindingProblem("'{\(name)}' is \(type.phrase), which can't be part of a text")
+                default: throw BindingError("'{\(name)}' is \(type.phrase), which can't be part of a text")
                 }
                 guard !type.isOptional else {
-                    throw BindingProblem("'{\(name)}' can be absent; give a text for that case, as in '{\(name)|}'")
+                    throw BindingError("'{\(name)}' can be absent; give a text for that case, as in '{\(name)|}'")
                 }
                 parts.append(part)
             }
@@ -126,7 +126,7 @@ struct Scope {
         return (.joined(parts), ValueType(.text))
     }
 
-    private mutating func checkName(_ name: String, _ fallback: String?) throws(BindingProblem) -> (Expression, ValueType) {
+    private mutating func checkName(_ name: String, _ fallback: String?) throws(BindingError) -> (Expression, ValueType) {
         var (source, type) = try resolve(name)
         guard let fallback else { return (.source(source, fallback: nil), type) }
         switch type.kind {
@@ -134,9 +134,9 @@ struct Scope {
             type = ValueType(type.kind == .bytes ? .bytes : .text)
             return (.source(source, fallback: .text(fallback)), type)
         case .integer:
-            guard let number = Int128(fallback) else { throw BindingProblem("'{\(name)|\(fallback)}' needs an integer after the bar") }
+            guard let number = Int128(fallback) else { throw BindingError("'{\(name)|\(fallback)}' needs an integer after the bar") }
             return (.source(source, fallback: .integer(number)), ValueType(.integer))
-        case .null, .real, .boolean, .pointer: throw BindingProblem("'{\(name)}' is \(type.phrase), which can't have a text as a fallback")
+        case .null, .real, .boolean, .pointer: throw BindingError("'{\(name)}' is \(type.phrase), which can't have a text as a fallback")
         }
     }
 }

@@ -9,8 +9,8 @@ struct Template {
 
     private(set) var pieces: [Piece] = []
 
-    init(parsing text: String) throws(BindingProblem) {
-        guard text.utf8.count <= 4096 else { throw BindingProblem("has over 4096 bytes, which is the limit") }
+    init(parsing text: String) throws(BindingError) {
+        guard text.utf8.count <= 4096 else { throw BindingError("has over 4096 bytes, which is the limit") }
         var literal: [UInt8] = []
         let bytes = Array(text.utf8)
         var index = 0
@@ -27,7 +27,7 @@ struct Template {
                 continue
             }
             guard byte == UInt8(ascii: "{"), let end = bytes[index...].firstIndex(of: UInt8(ascii: "}")) else {
-                throw BindingProblem("has a brace without its partner; write {{ or }} for a literal brace")
+                throw BindingError("has a brace without its partner; write {{ or }} for a literal brace")
             }
             appendLiteral(&literal)
             let content = bytes[index..<end].split(separator: UInt8(ascii: "|"), maxSplits: 1, omittingEmptySubsequences: false)

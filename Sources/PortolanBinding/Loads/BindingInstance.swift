@@ -22,7 +22,7 @@ package final class BindingInstance: Sendable {
     package init(
         _ program: BindingProgram, libraryName: String, settings: [(name: String, value: PropertyValue)], logger: Logger,
         symbol: (String) -> UnsafeMutableRawPointer?
-    ) throws(BindingProblem) {
+    ) throws(BindingError) {
         linkedProgram = try unsafe LinkedProgram(program, symbol: symbol)
         self.libraryName = libraryName
         self.settings = Dictionary(settings.map { ($0.name, $0.value) }) { $1 }

@@ -2,9 +2,9 @@
 
 extension Signature {
     /// Parses `RESULT (PARAMETER, …)`. The grammar is in bindings.md.
-    init(parsing text: String, as role: Role) throws(BindingProblem) {
+    init(parsing text: String, as role: Role) throws(BindingError) {
         guard text.utf8.count <= Self.textLimit else {
-            throw BindingProblem("is a signature of over \(Self.textLimit) bytes, which is the limit")
+            throw BindingError("is a signature of over \(Self.textLimit) bytes, which is the limit")
         }
         var parser = SignatureParser(text, role)
         self = try parser.parse()
@@ -35,21 +35,21 @@ private struct SignatureParser {
         self.role = role
     }
 
-    private func problem(_ detail: String) -> BindingProblem {
-        BindingProblem("is not a signature: \(detail) (in its column \(scanner.column))")
+    private func error(_ message: String) -> BindingError {
+        BindingError("is not a signature: \(message) (in its column \(scanner.column))")
     }
 
-    private mutating func expect(_ token: String) throws(BindingProblem) {
-        guard scanner.skip(token) else { throw problem("'\(token)' is needed, not \(scanner.next.map { "'\($0)'" } ?? "the end")") }
+    private mutating func expect(_ token: String) throws(BindingError) {
+        guard scanner.skip(token) else { throw error("'\(token)' is needed, not \(scanner.next.map { "'\($0)'" } ?? "the end")") }
     }
 
-    private mutating func parseName(of subject: String) throws(BindingProblem) -> String {
-        guard let name = scanner.next, SignatureScanner.isIdentifier(name) else { throw problem("the name of \(subject) is needed") }
+    private mutating func parseName(of subject: String) throws(BindingError) -> String {
+        guard let name = scanner.next, SignatureScanner.isIdentifier(name) else { throw error("the name of \(subject) is needed") }
         _ = scanner.popNext()
         return name
     }
 
-    mutating func parse() throws(BindingProblem) -> Signature {
+    mutating func parse() throws(BindingError) -> Signature {
         let resultType = try parseResultType()
         var freedBy: String?
         if scanner.skip("freed") {
@@ -61,11 +61,11 @@ private struct SignatureParser {
         while !scanner.skip(")") {
             if !parsedParameters.isEmpty { try expect(",") }
             guard parsedParameters.count < Signature.parameterLimit else {
-                throw problem("it has over \(Signature.parameterLimit) parameters")
+                throw error("it has over \(Signature.parameterLimit) parameters")
             }
             if scanner.skip("...") {
                 guard role == .function, !parsedParameters.isEmpty else {
-                    throw problem("'...' is only for a function's signature, after at least one parameter")
+                    throw error("'...' is only for a function's signature, after at least one parameter")
                 }
                 isVariadic = true
                 try expect(")")
@@ -73,7 +73,7 @@ private struct SignatureParser {
             }
             parsedParameters.append(try parseParameter())
         }
-        guard scanner.next == nil else { throw problem("'\(scanner.next ?? "")' follows its end") }
+        guard scanner.next == nil else { throw error("'\(scanner.next ?? "")' follows its end") }
         var parameters = try resolve(parsedParameters)
         let result: Signature.ReturnType
         switch resultType {
@@ -88,7 +88,7 @@ private struct SignatureParser {
             parameters[index].isLength = true
             result = .bytes(length: index, freedBy: freedBy)
         default:
-            throw problem(
+            throw error(
                 role == .callback
                     ? "a callback returns void or a number"
                     : "only a cstring and bytes are 'freed by' a function; a handle "
@@ -96,7 +96,7 @@ private struct SignatureParser {
         }
         let isCount = if case .value(.scalar(let scalar), _) = result { scalar.isInteger } else { false }
         guard isCount || !parsedParameters.contains(where: { $0.filledBy == "result" }) else {
-            throw problem("the result is the number of filled bytes, so it must be an integer")
+            throw error("the result is the number of filled bytes, so it must be an integer")
         }
         return Signature(result: result, parameters: parameters, isVariadic: isVariadic)
     }
@@ -107,7 +107,7 @@ private struct SignatureParser {
         case bytes(String)
     }
 
-    private mutating func parseResultType() throws(BindingProblem) -> ResultType {
+    private mutating func parseResultType() throws(BindingError) -> ResultType {
         if scanner.skip("void") { return .void }
         guard scanner.skip("bytes") else { return .value(try parseType()) }
         try expect("[")
@@ -116,8 +116,8 @@ private struct SignatureParser {
         return .bytes(length)
     }
 
-    private mutating func parseType() throws(BindingProblem) -> CType {
-        guard let word = scanner.next, SignatureScanner.isIdentifier(word) else { throw problem("a type is needed") }
+    private mutating func parseType() throws(BindingError) -> CType {
+        guard let word = scanner.next, SignatureScanner.isIdentifier(word) else { throw error("a type is needed") }
         if let scalar = ScalarType(rawValue: word) {
             _ = scanner.popNext()
             return .scalar(scalar)
@@ -126,7 +126,7 @@ private struct SignatureParser {
             word == "cstring" || word == "pointer" || word.utf8.first.map({ (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }) == true
         else {
             let typeNames = ScalarType.allCases.map(\.rawValue).joined(separator: ", ")
-            throw problem(
+            throw error(
                 "'\(word)' is not a type; there are \(typeNames), cstring, pointer, and handles, whose names begin with a capital letter")
         }
         _ = scanner.popNext()
@@ -134,14 +134,14 @@ private struct SignatureParser {
         return word == "cstring" ? .text(isOptional: isOptional) : .pointer(word == "pointer" ? nil : word, isOptional: isOptional)
     }
 
-    private mutating func parseParameter() throws(BindingProblem) -> ParsedParameter {
+    private mutating func parseParameter() throws(BindingError) -> ParsedParameter {
         if scanner.skip("user") { return ParsedParameter(form: .whole(.userData)) }
         if scanner.skip("callback") {
-            guard role == .function else { throw problem("a callback can't have a callback as a parameter") }
+            guard role == .function else { throw error("a callback can't have a callback as a parameter") }
             return ParsedParameter(form: .whole(.callback(try parseName(of: "the callback"))))
         }
         let isOut = scanner.skip("out")
-        if isOut, role == .callback { throw problem("a callback can't have an 'out' parameter; it can fill a 'buffer'") }
+        if isOut, role == .callback { throw error("a callback can't have an 'out' parameter; it can fill a 'buffer'") }
         if scanner.skip("bytes") { return try parseLength(of: ParsedParameter(form: isOut ? .outBytes : .bytes)) }
         if !isOut, scanner.skip("buffer") {
             var parameter = try parseLength(of: ParsedParameter(form: .buffer))
@@ -150,7 +150,7 @@ private struct SignatureParser {
                 parameter.filledBy = try parseName(of: "the number of filled bytes")
             }
             guard (parameter.filledBy == nil) == (role == .callback) else {
-                throw problem("a function's buffer needs 'filled by' with result or a parameter; a callback's buffer has none")
+                throw error("a function's buffer needs 'filled by' with result or a parameter; a callback's buffer has none")
             }
             return parameter
         }
@@ -159,27 +159,27 @@ private struct SignatureParser {
         return ParsedParameter(form: .whole(isOut ? .outParameter(type) : .value(type)), name: name)
     }
 
-    private mutating func parseLength(of parameter: ParsedParameter) throws(BindingProblem) -> ParsedParameter {
+    private mutating func parseLength(of parameter: ParsedParameter) throws(BindingError) -> ParsedParameter {
         var parameter = parameter
         parameter.name = try parseName(of: "the bytes")
         try expect("[")
         repeat { parameter.lengthNames.append(try parseName(of: "the parameter with their length")) } while scanner.skip("*")
         try expect("]")
-        guard parameter.lengthNames.count == 1 || role == .callback else { throw problem("only a callback's length can be a product") }
-        guard parameter.lengthNames.count <= 4 else { throw problem("a product has at most four factors") }
+        guard parameter.lengthNames.count == 1 || role == .callback else { throw error("only a callback's length can be a product") }
+        guard parameter.lengthNames.count <= 4 else { throw error("a product has at most four factors") }
         return parameter
     }
 
     // MARK: Length parameters
 
-    private func resolve(_ parsedParameters: [ParsedParameter]) throws(BindingProblem) -> [Parameter] {
+    private func resolve(_ parsedParameters: [ParsedParameter]) throws(BindingError) -> [Parameter] {
         for (index, parameter) in parsedParameters.enumerated() {
             if let name = parameter.name, parsedParameters[..<index].contains(where: { $0.name == name }) {
-                throw problem("two parameters are called '\(name)'")
+                throw error("two parameters are called '\(name)'")
             }
         }
         let userDataCount = parsedParameters.count { if case .whole(.userData) = $0.form { true } else { false } }
-        guard userDataCount <= 1 || role == .function else { throw problem("it has 'user' twice") }
+        guard userDataCount <= 1 || role == .function else { throw error("it has 'user' twice") }
         var (resolved, lengthIndexes) = ([Parameter](), [Int]())
         for parameter in parsedParameters {
             let kind: Parameter.Kind
@@ -213,21 +213,21 @@ private struct SignatureParser {
         return resolved
     }
 
-    private func lengthUsedTwice(_ name: String) -> BindingProblem {
-        problem("'\(name)' is the length of two parameters; give each of them a length parameter")
+    private func lengthUsedTwice(_ name: String) -> BindingError {
+        error("'\(name)' is the length of two parameters; give each of them a length parameter")
     }
 
     /// Returns the indexes of the integer parameters with these names.
-    private func indexes(_ names: [String], in parsedParameters: [ParsedParameter], isOut: Bool) throws(BindingProblem) -> [Int] {
+    private func indexes(_ names: [String], in parsedParameters: [ParsedParameter], isOut: Bool) throws(BindingError) -> [Int] {
         var indexes: [Int] = []
         for name in names {
             guard let index = parsedParameters.firstIndex(where: { $0.name == name }) else {
-                throw problem("no parameter is called '\(name)'")
+                throw error("no parameter is called '\(name)'")
             }
             switch parsedParameters[index].form {
             case .whole(.value(.scalar(let scalar))) where scalar.isInteger && !isOut: indexes.append(index)
             case .whole(.outParameter(.scalar(let scalar))) where scalar.isInteger && isOut: indexes.append(index)
-            default: throw problem("the parameter '\(name)' is a length, so it must be an integer\(isOut ? " after 'out'" : "")")
+            default: throw error("the parameter '\(name)' is a length, so it must be an integer\(isOut ? " after 'out'" : "")")
             }
         }
         return indexes

@@ -151,7 +151,7 @@ struct CheckCommand: ParsableCommand {
     /// The folder for all files of this run.
     private func runFolder() throws -> RunFolder {
         if let memcheckFolder {
-            guard let folder = RunFolder(handedOver: memcheckFolder) else {
+            guard let folder = RunFolder(inherited: memcheckFolder) else {
                 throw ValidationError("--memcheck-folder is for internal use; leave it out")
             }
             return folder

@@ -43,9 +43,11 @@ enum Memcheck {
             throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%' in its path; set TMPDIR to another folder")
         }
         let copy = try copyOfThisProgram()
-        // The copy gets a path, because it cannot look for an identifier in the folder of the executable.
+        // Passes the path of the manifest, not the plugin's identifier. Plugins are searched beside the executable, and
+        // the copy in memory has no folder.
         let path = target.manifest?.manifestPath ?? plugin
-        let command = ["/proc/self/fd/\(copy.number)", "check", "--memcheck-folder", folder.handOver(), "--memcheck-subject", path]
+        let folderOptions = ["--memcheck-folder", folder.inheritableDescription()]
+        let command = ["/proc/self/fd/\(copy.number)", "check"] + folderOptions + ["--memcheck-subject", path]
         let error = execute(valgrind, [valgrind] + MemcheckRun.options(logs: folder.path) + command + arguments.dropFirst(2))
         throw Failure(.noResources, "'\(valgrind)' can't be run: \(error)")
     }
@@ -60,7 +62,7 @@ enum Memcheck {
     private static func copyOfThisProgram() throws(Failure) -> Descriptor {
         do throws(SystemError) {
             let source = try FileSystem.openForReading("/proc/self/exe")
-            let number = MemcheckRun.programFile()
+            let number = MemcheckRun.makeMemoryFile()
             guard number >= 0 else { throw SystemError.last }
             let copy = Descriptor(number: number)
             var buffer = [UInt8](repeating: 0, count: 1 << 20)

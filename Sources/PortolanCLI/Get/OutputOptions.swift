@@ -24,7 +24,7 @@ struct OutputOptions: ParsableArguments {
 
     /// The values of `-o` and `-O` in their order. See ``GetArguments``.
     @Option(name: .customLong("ordered-output"), parsing: .unconditionalSingleValue, help: .hidden)
-    var orderedOutputs: [OrderedArgument] = []
+    var orderedOutputs: [TaggedArgument] = []
 
     @Flag(
         name: [.customShort("J"), .customLong("remote-header-name")],

@@ -267,7 +267,7 @@ final class CachingLoad: ProtocolLoad {
         let waitReason = isCollapsed ? waitReason.withLock { $0 } : nil
         var status: CacheStatus =
             waitReason.map { .forwarded(because: $0, status: nil, isStored: true, isCollapsed: true) } ?? .hit(use, of: entry.stored)
-        status.use = entry.use
+        status.previousUse = entry.use
         content.head?.cacheStatus = status
         // Loads that wait for this one look up again, and send their own requests if they find nothing usable.
         endSharing(.alone)

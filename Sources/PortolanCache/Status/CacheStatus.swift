@@ -69,7 +69,7 @@ public struct CacheStatus: Hashable, Sendable {
     /// Why the loader's cache does not store the response; `nil` if it does, or if there is nothing to store.
     package internal(set) var refusal: String?
     /// How the stored response that answers the request was used before; `nil` if that is not known.
-    package internal(set) var use: CacheEntry.Use?
+    package internal(set) var previousUse: CacheEntry.Use?
 
     public init(cacheName: String, source: Source? = nil, timeToLive: Int64? = nil, key: String? = nil, detail: String? = nil) {
         (self.cacheName, self.source, self.timeToLive) = (cacheName, source, timeToLive)

@@ -150,7 +150,7 @@ extension CacheEntryHead {
         guard let count = input.count(), count < Int(UInt16.max) else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {
-            guard let name = input.text().flatMap({ HTTPField.Name($0) }), let value = input.run(),
+            guard let name = input.text().flatMap({ HTTPField.Name($0) }), let value = input.bytes(),
                 // HTTPTypes would replace these by blanks.
                 !value.contains(where: { $0 == 0 || $0 == 10 || $0 == 13 })
             else { return nil }
@@ -164,7 +164,7 @@ extension CacheEntryHead {
         var selectors: [SelectingFields.Selector] = []
         for _ in 0..<count {
             guard let name = input.text(), HTTPField.Name(name)?.canonicalName == name, selectors.last.map({ $0.name < name }) ?? true,
-                let value = input.optional({ $0.run() })
+                let value = input.optional({ $0.bytes() })
             else { return nil }
             selectors.append(SelectingFields.Selector(name: name, value: value))
         }

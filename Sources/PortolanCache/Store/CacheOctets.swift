@@ -51,8 +51,8 @@ package struct CacheOctetReader {
         return unsafe octets.withUnsafeBytes { unsafe Value(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: type)) }
     }
 
-    /// Does what ``integer(_:)`` does for one type. Other modules call it without the cost of a generic function.
-    package mutating func checksum() -> UInt64? { integer(UInt64.self) }
+    /// Reads a `UInt64`. Not generic, so that other modules can call it without an unspecialized generic call.
+    package mutating func uint64() -> UInt64? { integer(UInt64.self) }
 
     package mutating func boolean() -> Bool? {
         switch byte() {
@@ -62,13 +62,15 @@ package struct CacheOctetReader {
         }
     }
 
-    /// A count of octets or of values, of which each needs at least one octet.
+    /// A count of octets or values. A count above the number of remaining octets is malformed, because each value needs
+    /// at least one.
     package mutating func count() -> Int? {
         guard let count = integer(UInt32.self), count <= remainingCount else { return nil }
         return Int(count)
     }
 
-    package mutating func run() -> [UInt8]? { nextRange().map { Array(octets[$0]) } }
+    /// Reads a count, and returns that many octets after it.
+    package mutating func bytes() -> [UInt8]? { nextRange().map { Array(octets[$0]) } }
 
     package mutating func text() -> String? {
         guard let range = nextRange() else { return nil }
@@ -76,7 +78,7 @@ package struct CacheOctetReader {
         do { return String(copying: try UTF8Span(validating: octets.span.extracting(range))) } catch { return nil }
     }
 
-    /// The positions of the octets that follow their count.
+    /// Reads a count, and returns the range of that many octets after it.
     private mutating func nextRange() -> Range<Int>? {
         guard let count = count() else { return nil }
         defer { position += count }

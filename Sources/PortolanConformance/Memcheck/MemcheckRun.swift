@@ -23,7 +23,7 @@ public struct MemcheckRun: Hashable, Sendable {
 
     /// Opens an empty file in memory for the program, and returns its descriptor, which stays open across `exec`.
     /// Returns a negative number on failure, with the reason in errno.
-    package static func programFile() -> Int32 { unsafe portolan_memory_file(programName) }
+    package static func makeMemoryFile() -> Int32 { unsafe portolan_memory_file(programName) }
 
     /// - Parameter folder: The folder that ``options(logs:)`` received. No plugin may have been opened in this process.
     public init(logs folder: String) {

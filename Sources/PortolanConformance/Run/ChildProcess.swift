@@ -25,7 +25,7 @@ enum ChildProcess {
 
     /// Runs the check, stores its result, and exits without running more code of the plugin.
     static func run(
-        _ runner: ConformanceRunner, _ check: ConformanceCheck, _ callLog: CallLog, _ result: SealedResult, _ key: ResultKey,
+        _ runner: ConformanceRunner, _ check: ConformanceCheck, _ callLog: CallLog, _ result: SignedResult, _ key: ResultKey,
         supervisor: pid_t
     ) -> Never {
         // Its own process group, so that signals that the plugin sends to its group do not reach the supervisor.
@@ -104,7 +104,7 @@ enum ChildProcess {
         unsafe pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1))
     }
 
-    private static func storeAndExit(_ checkResult: CheckResult, _ result: SealedResult, _ key: ResultKey, _ process: pid_t) -> Never {
+    private static func storeAndExit(_ checkResult: CheckResult, _ result: SignedResult, _ key: ResultKey, _ process: pid_t) -> Never {
         // The plugin may have copied the process by `fork(2)`, and the copy can arrive here, too.
         guard getpid() == process, result.store(checkResult.childBytes, for: checkResult.rule, key) else { _exit(noResultStatus) }
         _exit(endedStatus)

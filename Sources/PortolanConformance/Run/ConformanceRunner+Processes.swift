@@ -53,7 +53,8 @@ extension ConformanceRunner {
     }
 
     private func runChecks(
-        _ checks: [ConformanceCheck], _ jobs: Int, _ standingState: inout StandingState, _ handleResult: (Supervisor.Outcome) throws -> Void
+        _ checks: [ConformanceCheck], _ jobs: Int, _ standingState: inout StandingState,
+        _ handleResult: (SupervisorHandle.Outcome) throws -> Void
     ) throws {
         var names = StackNames()
         var supervisors = SupervisorPool(self, checks, max(1, min(jobs, checks.count)))
@@ -63,7 +64,7 @@ extension ConformanceRunner {
                 // Names are not looked up under Valgrind, because its log already contains them, and the look-up would
                 // be slow.
                 if memcheck == nil { outcome.result.nameCrash(by: &names, library: target.library) }
-                if !standingState.review(&outcome), let supervisor = outcome.supervisor { supervisors.end(supervisor) }
+                if !standingState.review(&outcome), let processID = outcome.supervisorProcessID { supervisors.end(processID) }
                 try handleResult(outcome)
             }
         }

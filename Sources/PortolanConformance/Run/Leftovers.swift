@@ -15,12 +15,12 @@ struct Leftovers {
 
     /// Records the processes that a check left. Returns the result of the check; `nil` for the check of UNLOAD-04,
     /// whose result waits for the other checks.
-    mutating func add(_ outcome: Supervisor.Outcome) -> CheckResult? {
+    mutating func add(_ outcome: SupervisorHandle.Outcome) -> CheckResult? {
         let result = outcome.result
         // After a crash, or if the check could not end an instance, remaining processes are no violation.
         let didEndOrderly = !result.hasLeftOpen && result.verdict != .crashed && result.verdict != .hung
-        if isEnabled, didEndOrderly, !outcome.leftProcessNames.isEmpty {
-            checksWithLeftovers.append((result.rule.id, outcome.leftProcessNames))
+        if isEnabled, didEndOrderly, !outcome.remainingProcessNames.isEmpty {
+            checksWithLeftovers.append((result.rule.id, outcome.remainingProcessNames))
         }
         guard result.rule.id == Self.id else { return result }
         deferredResults.append(result)

@@ -76,17 +76,18 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         CreationError(description: "can't create \(what) (errno \(errorNumber)); set TMPDIR to a folder that you can write to")
     }
 
-    // MARK: Handing over to another program
+    // MARK: Inheritance by another program
 
-    /// Describes the folder for the program that replaces this one (`execv(3)`); the descriptor stays open for it.
-    package func handOver() -> String {
+    /// Describes the folder for ``init(inherited:)`` in the program that replaces this one (`execv(3)`). From now on,
+    /// the descriptor stays open across `execv(3)`.
+    package func inheritableDescription() -> String {
         _ = fcntl(lifeDescriptor, F_SETFD, 0)
         return "\(lifeDescriptor):\(remover):\(path)"
     }
 
     /// Takes over the folder from the program that this one has replaced.
-    package init?(handedOver words: String) {
-        let parts = words.split(separator: ":", maxSplits: 2)
+    package init?(inherited description: String) {
+        let parts = description.split(separator: ":", maxSplits: 2)
         guard parts.count == 3, let lifeDescriptor = Int32(parts[0]), let remover = pid_t(parts[1]), remover > 1,
             fcntl(lifeDescriptor, F_SETFD, FD_CLOEXEC) == 0
         else { return nil }

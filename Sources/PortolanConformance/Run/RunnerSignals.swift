@@ -15,9 +15,9 @@ enum RunnerSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
     private static let capacity = 128
 
-    /// The process of each supervisor (0 in an unused entry), and the descriptor of the pipe for its orders.
+    /// The process ID of each supervisor (0 in an unused entry), and the descriptor of the pipe for its orders.
     // … because a signal handler can access nothing else, and only the runner's one thread changes them
-    nonisolated(unsafe) private static var supervisors = UnsafeMutablePointer<(process: pid_t, orderPipe: Int32)>.allocate(
+    nonisolated(unsafe) private static var supervisors = UnsafeMutablePointer<(processID: pid_t, orderWriteEnd: Int32)>.allocate(
         capacity: capacity)
     nonisolated(unsafe) private static var folder: (lifeDescriptor: Int32, remover: pid_t) = (-1, 0)
     nonisolated(unsafe) private static var previousActions: [(number: Int32, action: sigaction)] = []
@@ -43,15 +43,15 @@ enum RunnerSignals {
         unsafe previousActions = []
     }
 
-    static func add(process: pid_t, orderPipe: Int32) {
-        for index in 0..<capacity where unsafe supervisors[index].process == 0 {
-            unsafe supervisors[index] = (process, orderPipe)
+    static func add(processID: pid_t, orderWriteEnd: Int32) {
+        for index in 0..<capacity where unsafe supervisors[index].processID == 0 {
+            unsafe supervisors[index] = (processID, orderWriteEnd)
             return
         }
     }
 
-    static func remove(process: pid_t) {
-        for index in 0..<capacity where unsafe supervisors[index].process == process { unsafe supervisors[index] = (0, -1) }
+    static func remove(processID: pid_t) {
+        for index in 0..<capacity where unsafe supervisors[index].processID == processID { unsafe supervisors[index] = (0, -1) }
     }
 
     /// Runs `action` with all signals blocked.
@@ -72,11 +72,13 @@ enum RunnerSignals {
 
     /// Uses only functions that are safe in a signal handler (`signal-safety(7)`).
     private static func end(_ number: Int32) {
-        for index in 0..<capacity where unsafe supervisors[index].process > 0 {
-            unsafe Supervisor.stop(supervisors[index].process, supervisors[index].orderPipe)
+        for index in 0..<capacity where unsafe supervisors[index].processID > 0 {
+            unsafe SupervisorHandle.requestTermination(supervisors[index].processID, supervisors[index].orderWriteEnd)
         }
         var status: Int32 = 0
-        for index in 0..<capacity where unsafe supervisors[index].process > 0 { unsafe waitpid(supervisors[index].process, &status, 0) }
+        for index in 0..<capacity where unsafe supervisors[index].processID > 0 {
+            unsafe waitpid(supervisors[index].processID, &status, 0)
+        }
         // The supervisors have ended, so closing the descriptor ends the run, and the remover removes the folder.
         unsafe close(folder.lifeDescriptor)
         unsafe waitpid(folder.remover, &status, 0)

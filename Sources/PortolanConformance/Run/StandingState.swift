@@ -28,7 +28,7 @@ struct StandingState {
     /// Fails the check of `outcome` if the state has changed, and restores as much of the state as possible.
     ///
     /// - Returns: Whether the supervisor of the check can run more checks.
-    mutating func review(_ outcome: inout Supervisor.Outcome) -> Bool {
+    mutating func review(_ outcome: inout SupervisorHandle.Outcome) -> Bool {
         guard let library else { return true }
         let result = outcome.result
         if let shortage = result.shortage, result.verdict == .skipped || result.verdict == .crashed, shortage == .later || hasRunPlugin {
@@ -42,11 +42,11 @@ struct StandingState {
             identity = currentIdentity
         }
         let hasRestoredOwnLimits = restoreLimits(of: 0, &outcome)
-        guard let supervisor = outcome.supervisor else { return hasRestoredOwnLimits }
-        return restoreLimits(of: supervisor, &outcome) && hasRestoredOwnLimits
+        guard let supervisorProcessID = outcome.supervisorProcessID else { return hasRestoredOwnLimits }
+        return restoreLimits(of: supervisorProcessID, &outcome) && hasRestoredOwnLimits
     }
 
-    private func restoreLimits(of process: pid_t, _ outcome: inout Supervisor.Outcome) -> Bool {
+    private func restoreLimits(of process: pid_t, _ outcome: inout SupervisorHandle.Outcome) -> Bool {
         var limits = limits
         let changed = unsafe portolan_restore_limits(process, &limits)
         guard changed != 0 else { return true }

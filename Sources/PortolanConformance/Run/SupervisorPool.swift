@@ -15,7 +15,7 @@ struct SupervisorPool {
     private let maximumCount: Int
     /// The indices of the checks that have not been ordered.
     private var waitingIndices: Range<Int>
-    private var supervisors: [Supervisor] = []
+    private var supervisors: [SupervisorHandle] = []
     /// The loads that hung in the checks that are over.
     private var hungLoads = HungLoads()
     /// The steps that hung in the checks that are over.
@@ -27,18 +27,18 @@ struct SupervisorPool {
 
     /// Waits at most a second. Returns the outcomes of the checks that are over, possibly none; `nil` after the last
     /// check.
-    mutating func nextOutcomes() -> [Supervisor.Outcome]? {
-        var outcomes: [Supervisor.Outcome] = []
+    mutating func nextOutcomes() -> [SupervisorHandle.Outcome]? {
+        var outcomes: [SupervisorHandle.Outcome] = []
         while let index = waitingIndices.first {
             do throws(CheckSkipped) {
                 guard let supervisor = try idleSupervisor() else { break }
-                supervisor.order(checks[index], index, avoiding: hungLoads, and: hungSteps)
+                supervisor.run(checks[index], at: index, avoiding: hungLoads, hungSteps: hungSteps)
             } catch {
                 // One of the existing supervisors can run the check later.
                 if !supervisors.isEmpty { break }
                 var result = CheckResult(checks[index].rule, .skipped, note: error.reason)
                 result.shortage = .fromTheStart
-                outcomes.append(Supervisor.Outcome(result: result))
+                outcomes.append(SupervisorHandle.Outcome(result: result))
             }
             waitingIndices.removeFirst()
         }
@@ -49,31 +49,31 @@ struct SupervisorPool {
 
     /// Returns an idle supervisor. If all are busy, creates one, or returns `nil` if there are already
     /// ``maximumCount``.
-    private mutating func idleSupervisor() throws(CheckSkipped) -> Supervisor? {
+    private mutating func idleSupervisor() throws(CheckSkipped) -> SupervisorHandle? {
         if let supervisor = supervisors.first(where: { $0.runningCheck == nil }) { return supervisor }
         guard supervisors.count < maximumCount else { return nil }
-        let supervisor = try Supervisor(runner, checks, beside: supervisors)
+        let supervisor = try SupervisorHandle(runner, checks, otherSupervisors: supervisors)
         supervisors.append(supervisor)
         return supervisor
     }
 
     /// Waits until a check may be over, but at most a second, and returns the outcomes of the checks that are over.
-    private mutating func wait(_ busy: [Supervisor]) -> [Supervisor.Outcome] {
+    private mutating func wait(_ busy: [SupervisorHandle]) -> [SupervisorHandle.Outcome] {
         guard let deadline = busy.compactMap({ $0.runningCheck?.deadline }).min() else { return [] }
-        var descriptors = busy.map { pollfd(fd: $0.reportPipe, events: Int16(POLLIN), revents: 0) }
+        var descriptors = busy.map { pollfd(fd: $0.reportReadEnd, events: Int16(POLLIN), revents: 0) }
         let remainingTime = min(max(deadline - MonotonicTime.now, .zero), .seconds(1))
         guard unsafe poll(&descriptors, nfds_t(descriptors.count), Int32(clamping: remainingTime.nanoseconds / 1_000_000 + 1)) >= 0 else {
             return []
         }
         // The plugin may have stopped a supervisor by a signal.
-        for supervisor in busy { kill(supervisor.process, SIGCONT) }
-        var outcomes: [Supervisor.Outcome] = []
+        for supervisor in busy { kill(supervisor.processID, SIGCONT) }
+        var outcomes: [SupervisorHandle.Outcome] = []
         for (index, supervisor) in busy.enumerated() {
-            guard let (outcome, isGone) = supervisor.outcome(isReady: descriptors[index].revents != 0) else { continue }
+            guard let (outcome, supervisorEnded) = supervisor.outcome(isReportReady: descriptors[index].revents != 0) else { continue }
             outcomes.append(outcome)
             hungLoads.formUnion(outcome.result.hungLoads)
             hungSteps.add(outcome.result)
-            guard isGone else { continue }
+            guard supervisorEnded else { continue }
             supervisors.removeAll { $0 === supervisor }
             endOrphans()
         }
@@ -83,7 +83,7 @@ struct SupervisorPool {
     /// Kills the processes that a supervisor left when it ended. They are children of this process now. Tries for five
     /// seconds.
     private func endOrphans() {
-        let ownProcesses = Set(supervisors.map(\.process) + [runner.folder?.remover].compactMap { $0 })
+        let ownProcesses = Set(supervisors.map(\.processID) + [runner.folder?.remover].compactMap { $0 })
         let deadline = MonotonicTime.now + .seconds(5)
         while MonotonicTime.now < deadline {
             let orphans = SupervisorProcess.children().filter { !ownProcesses.contains($0) }
@@ -97,8 +97,8 @@ struct SupervisorPool {
     }
 
     /// Ends the idle supervisor with this process ID, because the plugin has made it unusable.
-    mutating func end(_ process: pid_t) {
-        guard let supervisor = supervisors.first(where: { $0.process == process && $0.runningCheck == nil }) else { return }
+    mutating func end(_ processID: pid_t) {
+        guard let supervisor = supervisors.first(where: { $0.processID == processID && $0.runningCheck == nil }) else { return }
         supervisors.removeAll { $0 === supervisor }
         supervisor.end()
         endOrphans()

@@ -37,13 +37,13 @@ struct CheckOrder {
 /// A supervisor's report on the process of one check.
 struct SupervisorReport {
     /// The ID of the check's process; 0 if the process could not be made.
-    var process: pid_t = 0
+    var processID: pid_t = 0
     /// The status of `waitpid(2)`; errno of `fork(2)` if there was no process.
     var status: Int32 = 0
     /// Whether the supervisor killed the process at the end of its time limit.
     var wasKilledAtLimit = false
     /// The names of the processes that the check left behind. At most 32 are written.
-    var leftProcessNames: [String] = []
+    var remainingProcessNames: [String] = []
 
     /// The size in bytes; small enough for an atomic write to a pipe (`pipe(7)`).
     static let size = 1024
@@ -54,8 +54,8 @@ struct SupervisorReport {
 
     func write(to output: Int32) {
         let names = Array(
-            leftProcessNames.prefix(32).map { $0.replacing("\n", with: "?") }.joined(separator: "\n").utf8.prefix(Self.size - 64))
-        let numbers = [Self.mark, UInt32(bitPattern: process), UInt32(bitPattern: status), wasKilledAtLimit ? 1 : 0, UInt32(names.count)]
+            remainingProcessNames.prefix(32).map { $0.replacing("\n", with: "?") }.joined(separator: "\n").utf8.prefix(Self.size - 64))
+        let numbers = [Self.mark, UInt32(bitPattern: processID), UInt32(bitPattern: status), wasKilledAtLimit ? 1 : 0, UInt32(names.count)]
         var bytes = numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } } + names
         bytes += [UInt8](repeating: 0, count: Self.size - bytes.count)
         while unsafe Glibc.write(output, bytes, bytes.count) < 0, errno == EINTR {}
@@ -69,7 +69,7 @@ struct SupervisorReport {
         }
         let rest = bytes.dropFirst(4 * Self.numberCount)
         guard numbers[0] == Self.mark, numbers[4] <= rest.count else { return nil }
-        (process, status, wasKilledAtLimit) = (pid_t(bitPattern: numbers[1]), Int32(bitPattern: numbers[2]), numbers[3] == 1)
-        leftProcessNames = rest.prefix(Int(numbers[4])).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+        (processID, status, wasKilledAtLimit) = (pid_t(bitPattern: numbers[1]), Int32(bitPattern: numbers[2]), numbers[3] == 1)
+        remainingProcessNames = rest.prefix(Int(numbers[4])).split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -52,15 +52,15 @@ package final class HandlerLoad: ProtocolClient, StopReasonSource {
 
     /// Starts `load`, unless the handler load is already over.
     ///
-    /// - Parameter callerWaits: whether the calling thread will wait for the end of the load.
-    package func start(_ load: any ProtocolLoad, callerWaits: Bool = false) {
+    /// - Parameter callingThreadWaits: whether the calling thread will wait for the end of the load.
+    package func start(_ load: any ProtocolLoad, callingThreadWaits: Bool = false) {
         self.load.withLock { $0 = load }
         let mustStart = machine.update { machine in
             machine.loadWasMade()
             return machine.start()
         }
         if mustStart {
-            if callerWaits, let load = load.waitable { load.startAwaitedLoading() } else { load.startLoading() }
+            if callingThreadWaits, let load = load.waitable { load.startAwaitedLoading() } else { load.startLoading() }
         } else {
             stopLoad()
             releaseLoad()

@@ -2,7 +2,7 @@
 
 /// The caller's decision about a redirect.
 public enum RedirectDecision: Sendable {
-    /// Load this request next. It is usually the proposed request.
+    /// Load this request next, usually the proposed request.
     case follow(Request)
     /// Deliver the redirect response.
     case deliver

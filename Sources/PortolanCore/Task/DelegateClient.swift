@@ -98,7 +98,7 @@ final class DelegateClient: ProtocolClient {
 
     private func nextAttempt(after response: Response, of task: LoadTask) -> LoadTask.NextAttempt? {
         if let wait = task.retryWait(after: response) { return LoadTask.NextAttempt(wait: wait) }
-        return task.requestInstead?(response).map { LoadTask.NextAttempt(wait: .zero, request: $0) }
+        return task.replacementRequest?(response).map { LoadTask.NextAttempt(wait: .zero, request: $0) }
     }
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {

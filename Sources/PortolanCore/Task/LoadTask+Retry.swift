@@ -19,7 +19,7 @@ extension LoadTask {
 
     /// Whether another attempt can follow a failure or a response.
     var mayHaveAnotherAttempt: Bool {
-        requestInstead != nil || (loader.configuration.waitsForConnectivity || loader.configuration.retries != nil) && parent == nil
+        replacementRequest != nil || (loader.configuration.waitsForConnectivity || loader.configuration.retries != nil) && parent == nil
     }
 
     private static let longestConnectivityWait = Duration.seconds(30)

@@ -22,14 +22,14 @@ public final class LoadTask: Sendable {
     /// The task in which this task is nested, while the parent exists; `nil` for a task that the caller made.
     public weak let parent: LoadTask?
     /// The thread that waits for the task, if there is one.
-    private let waiter: LoadWaiter?
+    private let waitingThread: LoadWaiter?
     let machine: Mutex<LoadTaskState>
     let timer: LoadTimer
     let counts = LoadCounts()
     let credentialAttempts = Mutex(CredentialAttempts())
     /// Looks at a response that would be delivered. If it returns a request, the response is not delivered, and the
     /// task loads that request instead, as a retry would.
-    let requestInstead: (@Sendable (Response) -> Request?)?
+    let replacementRequest: (@Sendable (Response) -> Request?)?
     /// The attempt that waits for its start; `nil` if there is none.
     let waitingAttempt = Mutex<WaitingAttempt?>(nil)
     /// How often the task has waited for a network.
@@ -56,8 +56,8 @@ public final class LoadTask: Sendable {
     ///   - parent: the task in which this task is nested.
     init(
         _ request: Request, loader: Loader, delegate: any LoadDelegate, on queue: DeliveryQueue = .immediate, queuesBodyEvents: Bool = true,
-        bodyLimit: Int64? = nil, parent: LoadTask? = nil, waiter: LoadWaiter? = nil,
-        requestInstead: (@Sendable (Response) -> Request?)? = nil
+        bodyLimit: Int64? = nil, parent: LoadTask? = nil, waitingThread: LoadWaiter? = nil,
+        replacementRequest: (@Sendable (Response) -> Request?)? = nil
     ) {
         var request = parent == nil ? loader.configuration.addingDefaultFields(to: request) : request
         if !loader.capturingInterceptors.isEmpty { request.capturedContexts = loader.captureContexts(for: parent) }
@@ -69,8 +69,8 @@ public final class LoadTask: Sendable {
             on: queue, bodyRoute: queuesBodyEvents ? .queued(limit: loader.configuration.bufferSize) : .bypassing)
         self.bodyLimit = bodyLimit
         self.parent = parent
-        self.waiter = waiter
-        self.requestInstead = requestInstead
+        self.waitingThread = waitingThread
+        self.replacementRequest = replacementRequest
         machine = Mutex(LoadTaskState(request: request))
         var defaults = loader.configuration.timeouts
         // The parent's total limit also covers nested loads. A second limit of the same length would expire at the same
@@ -248,7 +248,7 @@ public final class LoadTask: Sendable {
         guard machine.withLock({ $0.willStart(handlerLoad, for: prepared.canonical) }) else { return prepared.entry.endLoad() }
         loader.logStep("loaded by \(handler.identifier)", of: self, requestNumber: requestNumber)
         let load = handler.makeLoad(for: sentRequest, cachedResponse: nil, client: handlerLoad)
-        handlerLoad.start(load, callerWaits: waiter?.isCurrent == true)
+        handlerLoad.start(load, callingThreadWaits: waitingThread?.isCurrent == true)
     }
 
     /// Starts the task and waits until it has ended. The waiting thread does the load's work if the load allows that.

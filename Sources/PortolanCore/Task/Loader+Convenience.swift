@@ -100,13 +100,13 @@ extension Loader {
 
     /// Makes a task that can load another request once it sees a response.
     ///
-    /// - Parameter requestInstead: called for each response before it is delivered, on the thread of the load. If it
-    ///   returns a request, the response is not delivered, and the task loads that request instead.
+    /// - Parameter replacementRequest: called for each response before it is delivered, on the thread of the load. If
+    ///   it returns a request, the response is not delivered, and the task loads that request instead.
     package func task(
         for request: Request, delegate: any LoadDelegate, on queue: DeliveryQueue,
-        requestInstead: (@Sendable (Response) -> Request?)?
+        replacementRequest: (@Sendable (Response) -> Request?)?
     ) -> LoadTask {
-        LoadTask(request, loader: self, delegate: delegate, on: queue, requestInstead: requestInstead)
+        LoadTask(request, loader: self, delegate: delegate, on: queue, replacementRequest: replacementRequest)
     }
 
     /// Loads a request's whole body into memory, and calls `completion` once, on `queue`. On
@@ -146,7 +146,7 @@ extension Loader {
     @available(*, noasync, message: "this blocks the thread; await data(for:) instead")
     public func waitForData(for request: Request, delegate: (any LoadDelegate)? = nil) throws(LoadError) -> (Data, Response) {
         let waiter = LoadWaiter()
-        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .immediate, waiter: waiter)
+        let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .immediate, waitingThread: waiter)
         do throws(LoadError) {
             try task.runAndWait(waiter)
         } catch {
@@ -158,13 +158,13 @@ extension Loader {
     }
 
     private func makeAccumulatingTask(
-        _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waiter: LoadWaiter? = nil
+        _ request: Request, _ delegate: (any LoadDelegate)?, on queue: DeliveryQueue, waitingThread: LoadWaiter? = nil
     ) -> (LoadTask, BodyAccumulator) {
         let delegate = delegate ?? delegateOfNewTasks
-        let accumulator = BodyAccumulator(delegate: delegate, for: waiter)
+        let accumulator = BodyAccumulator(delegate: delegate, for: waitingThread)
         let task = LoadTask(
             request, loader: self, delegate: accumulator, on: delegate == nil ? .immediate : queue, queuesBodyEvents: false,
-            bodyLimit: configuration.maximumBodySizeInMemory, waiter: waiter)
+            bodyLimit: configuration.maximumBodySizeInMemory, waitingThread: waitingThread)
         return (task, accumulator)
     }
 }

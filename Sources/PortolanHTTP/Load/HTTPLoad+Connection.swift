@@ -49,7 +49,7 @@ extension HTTPLoad: ConnectionRequester {
         state = .transferring(stream)
         if key.usesAbsoluteForm { logProxyCredential { "carries a credential for the proxy '\($0)': \($1.offer.scheme)" } }
         if stream.isReused { client.didReach(.connectionReused) }
-        if callerWaits { stream.transport?.promiseDriver() }
+        if callingThreadWaits { stream.transport?.promiseDriver() }
         stream.sendRequest()
     }
 

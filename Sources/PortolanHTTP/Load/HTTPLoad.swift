@@ -82,7 +82,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     /// The trust evaluation that the client has accepted.
     var acceptedTrust: ServerTrust?
     /// Whether the current thread on the event loop is the caller's, which waits for the load afterwards.
-    var callerWaits = false
+    var callingThreadWaits = false
     /// Decodes or splits the body between the connection and the client; `nil` if the body needs neither.
     var stage: (any ResumableStage)?
 
@@ -148,7 +148,7 @@ final class HTTPLoad: ProtocolLoad, @unchecked Sendable {  // … because the mu
     private func enqueue() {
         guard let pool = loopWithPool.pool else { return }
         state = .waiting(nil)
-        let ticket = pool.acquire(key, for: self, priority: request.priority, precedesSamePriority: wasNotProcessed)
+        let ticket = pool.acquire(key, for: self, priority: request.priority, goesFirstWithinPriority: wasNotProcessed)
         guard let ticket else { return }
         if case .waiting = state { state = .waiting(ticket) } else { pool.cancel(ticket) }
     }
@@ -254,9 +254,9 @@ extension HTTPLoad: WaitableLoad {
     func startAwaitedLoading() {
         let loop = loopWithPool.loop
         guard loop.tryEnter() else { return startLoading() }
-        callerWaits = true
+        callingThreadWaits = true
         openBody()
-        callerWaits = false
+        callingThreadWaits = false
         loop.leave()
     }
 

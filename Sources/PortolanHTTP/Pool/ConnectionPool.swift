@@ -66,10 +66,10 @@ final class ConnectionPool {
 
     /// Gives `waiter` a connection, immediately or later.
     ///
-    /// - Parameter precedesSamePriority: whether the load goes before other loads of its priority.
+    /// - Parameter goesFirstWithinPriority: whether the load goes before other loads of its priority.
     /// - Returns: a ticket to remove the load from the queue; `nil` if the load got a connection immediately.
     func acquire(
-        _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, precedesSamePriority: Bool = false
+        _ key: ConnectionKey, for waiter: any ConnectionRequester, priority: LoadPriority, goesFirstWithinPriority: Bool = false
     ) -> Ticket? {
         let origin = origin(key)
         if origin.queue.isEmpty, let connection = acquireAvailableConnection(origin, for: waiter) {
@@ -78,7 +78,8 @@ final class ConnectionPool {
         }
         let number = nextNumber
         nextNumber += 1
-        origin.queue.append(waiter, at: RequestQueue.Rank(priority: priority, precedesSamePriority: precedesSamePriority), number: number)
+        origin.queue.append(
+            waiter, at: RequestQueue.Rank(priority: priority, goesFirstWithinPriority: goesFirstWithinPriority), number: number)
         if origin.connectionCount == origin.attempts.count {
             connectWhereNeeded(key, origin)
         } else {

@@ -4,7 +4,7 @@ import PortolanCore
 import PortolanTransport
 
 /// Loads that wait for a connection. They are sorted by priority. Loads of one priority are in the order of their
-/// arrival, after the loads with ``Rank/precedesSamePriority``.
+/// arrival, after the loads with ``Rank/goesFirstWithinPriority``.
 ///
 /// Each attempt to open a connection belongs to one load. Loads without an attempt wait until a connection becomes
 /// available, and their clients are notified of the wait.
@@ -13,10 +13,10 @@ struct RequestQueue {
     struct Rank: Comparable {
         let priority: LoadPriority
         /// Whether the load goes before other loads of its priority.
-        var precedesSamePriority = false
+        var goesFirstWithinPriority = false
 
         static func < (a: Rank, b: Rank) -> Bool {
-            a.priority == b.priority ? !a.precedesSamePriority && b.precedesSamePriority : a.priority < b.priority
+            a.priority == b.priority ? !a.goesFirstWithinPriority && b.goesFirstWithinPriority : a.priority < b.priority
         }
     }
 

@@ -18,7 +18,7 @@ extension InstalledPlugin {
         logger[metadataKey: "plugin"] = "\(identifier)"
         let library = try SharedLibrary(at: path, copying: copiesLibrary && !manifest.bindsSystemLibrary)
         let instance: BindingInstance
-        do throws(BindingProblem) {
+        do throws(BindingError) {
             instance = try unsafe BindingInstance(
                 binding, libraryName: manifest.library, settings: configuration.settings, logger: logger
             ) { name in unsafe library.symbol(name) }
@@ -29,12 +29,12 @@ extension InstalledPlugin {
         return Plugin(manifest, instance)
     }
 
-    /// Returns the problem (MANIF-07) with its position in the manifest.
-    private func problem(_ problem: BindingProblem) -> PluginProblem {
-        let path = problem.path.inside(.member("binding"))
+    /// Returns the error as a problem (MANIF-07) with its position in the manifest.
+    private func problem(_ error: BindingError) -> PluginProblem {
+        let path = error.path.inside(.member("binding"))
         // `try?` because the position is optional. It is unknown if the manifest cannot be read now.
         let bytes = try? Folder.contents(of: manifestPath, atMost: PluginManifest.sizeLimit)
         let position = bytes.flatMap { path.nearestPosition(in: $0) }
-        return PluginProblem(manifestPath, .bindingIsSound, problem.detail, at: position)
+        return PluginProblem(manifestPath, .bindingIsSound, error.message, at: position)
     }
 }

@@ -44,7 +44,7 @@ extension InstalledPlugin {
         return [folder, manifestPath, manifest.bindsSystemLibrary ? nil : libraryPath].compactMap { path in
             // `try?` because a missing file has no problem.
             guard let path, let status = try? FileStatus(following: path) else { return nil }
-            return owner.objection(to: status, isAbove: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
+            return owner.objection(to: status, isParentFolder: path == folder).map { PluginProblem(path, .filesAreTrusted, $0) }
         }
     }
 

@@ -56,7 +56,7 @@ extension ArgumentSource {
                     "is an object, where \(isTyped ? "an object with one member, {\"TYPE\": value}," : "a value") is needed")
             }
             self = .typed(
-                member.name, try at(.member(member.name)) { () throws(ManifestProblem) in try ArgumentSource(member.value) })
+                member.name, try prependingStep(.member(member.name)) { () throws(ManifestProblem) in try ArgumentSource(member.value) })
         case .array: throw ManifestProblem("is an array, where a value is needed")
         }
     }
@@ -84,7 +84,7 @@ extension ConditionSource {
         guard members.count == 1, let member = members.first, let relation = Relation(rawValue: member.name) else {
             throw ManifestProblem("needs one of \(Self.relations.joined(separator: ", "))")
         }
-        let operands = try at(.member(member.name)) { () throws(ManifestProblem) -> [ArgumentSource] in
+        let operands = try prependingStep(.member(member.name)) { () throws(ManifestProblem) -> [ArgumentSource] in
             guard relation == .oneOf else { return [try ArgumentSource(member.value)] }
             return try member.value.list(1...64) { value throws(ManifestProblem) in try ArgumentSource(value) }
         }

@@ -5,8 +5,8 @@ import PortolanJSON
 
 /// A mistake in a manifest: where it is, what is wrong, and how to fix it.
 struct ManifestProblem: Error {
-    /// The path of the value. After an error, each enclosing check adds a step at the path's start. So valid values
-    /// cost no time.
+    /// The path of the value. After an error, each enclosing check prepends a step to the path. So valid values cost no
+    /// time.
     private(set) var path = JSONPath()
     /// What is wrong and how to fix it, on one line.
     let detail: String
@@ -18,7 +18,7 @@ struct ManifestProblem: Error {
         self.path = path
     }
 
-    fileprivate func inside(_ step: JSONPath.Step) -> Self {
+    fileprivate func prependingStep(_ step: JSONPath.Step) -> Self {
         var problem = self
         problem.path = path.inside(step)
         return problem
@@ -63,12 +63,14 @@ extension JSONPath {
     }
 }
 
-/// Runs `check` for the value at `step`. If `check` throws a problem, adds the step to the start of the problem's path.
-func at<Value>(_ step: JSONPath.Step, _ check: () throws(ManifestProblem) -> Value) throws(ManifestProblem) -> Value {
+/// Runs `check` for the value at `step`. If `check` throws a problem, prepends `step` to the path of the problem.
+func prependingStep<Value>(
+    _ step: JSONPath.Step, toErrorsOf check: () throws(ManifestProblem) -> Value
+) throws(ManifestProblem) -> Value {
     do throws(ManifestProblem) {
         return try check()
     } catch {
-        throw error.inside(step)
+        throw error.prependingStep(step)
     }
 }
 
@@ -98,13 +100,13 @@ struct ManifestObject {
         _ name: String, _ read: (JSONValue) throws(ManifestProblem) -> Value
     ) throws(ManifestProblem) -> Value? {
         guard let value = self[name] else { return nil }
-        return try at(.member(name)) { () throws(ManifestProblem) in try read(value) }
+        return try prependingStep(.member(name)) { () throws(ManifestProblem) in try read(value) }
     }
 
     func map<Value>(_ read: (String, JSONValue) throws(ManifestProblem) -> Value) throws(ManifestProblem) -> [Value] {
         var values: [Value] = []
         for member in members {
-            values.append(try at(.member(member.name)) { () throws(ManifestProblem) in try read(member.name, member.value) })
+            values.append(try prependingStep(.member(member.name)) { () throws(ManifestProblem) in try read(member.name, member.value) })
         }
         return values
     }
@@ -194,7 +196,7 @@ extension JSONValue {
         var values: [Value] = []
         values.reserveCapacity(elements.count)
         for (index, element) in elements.enumerated() {
-            values.append(try at(.element(index)) { () throws(ManifestProblem) in try read(element) })
+            values.append(try prependingStep(.element(index)) { () throws(ManifestProblem) in try read(element) })
         }
         return values
     }

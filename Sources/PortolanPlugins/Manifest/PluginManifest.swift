@@ -120,12 +120,12 @@ extension PluginManifest {
 
     /// Checks a binding as far as possible without its library.
     private static func check(_ source: BindingSource, _ settings: [PluginSetting]) throws(ManifestProblem) -> BindingProgram {
-        do throws(BindingProblem) {
+        do throws(BindingError) {
             return try BindingProgram(
                 checking: source,
                 settings: settings.map { ($0.name, $0.kind.example, $0.defaultValue != nil || $0.isRequired) })
         } catch {
-            throw ManifestProblem(error.detail, at: error.path.inside(.member("binding")), rule: .bindingIsSound)
+            throw ManifestProblem(error.message, at: error.path.inside(.member("binding")), rule: .bindingIsSound)
         }
     }
 

@@ -25,7 +25,7 @@ struct FileOwnership: Sendable {
     /// The ownership for the user of this process. Each new value looks up the group members again.
     static var current: FileOwnership {
         FileOwnership(user: identity.user, primaryGroup: identity.group) { [user = identity.user] group in
-            UserDatabase.otherMember(of: group, than: user)
+            UserDatabase.member(of: group, otherThan: user)
         }
     }
 
@@ -36,14 +36,14 @@ struct FileOwnership: Sendable {
 
     /// Returns why another user can change this file or folder, and how to fix it. `nil` if no other user can.
     ///
-    /// - Parameter isAbove: whether `status` is that of a folder above the checked file. Such a folder can be sticky,
-    ///   because users cannot rename files of other users there.
-    func objection(to status: FileStatus, isAbove: Bool) -> String? {
+    /// - Parameter isParentFolder: whether `status` is that of a parent folder of the checked file. Such a folder can
+    ///   be sticky, because users cannot rename files of other users there.
+    func objection(to status: FileStatus, isParentFolder: Bool) -> String? {
         guard status.owner == 0 || status.owner == user else {
             return "it belongs to user \(status.owner), neither to root nor to you; change its owner (chown) or move the plugin"
         }
         // The permissions of a link have no effect (symlink(7)). Its target is checked separately.
-        guard status.kind != .link, !(isAbove && status.isSticky) else { return nil }
+        guard status.kind != .link, !(isParentFolder && status.isSticky) else { return nil }
         if status.permissions & S_IWOTH != 0 { return "it is writable by everybody; remove that permission (chmod o-w)" }
         guard status.permissions & S_IWGRP != 0 else { return nil }
         if status.isWritableByAccessList {

@@ -44,7 +44,7 @@ struct PathTrustPolicy {
             if status.kind == .link {
                 linkCount += 1
                 guard linkCount <= 40 else { throw PluginProblem(path, .filesAreTrusted, "its symbolic links form a loop; fix them") }
-                if let objection = owner?.objection(to: status, isAbove: true) {
+                if let objection = owner?.objection(to: status, isParentFolder: false) {
                     throw PluginProblem(nextPath, .filesAreTrusted, objection)
                 }
                 let target = try linkTarget(of: nextPath)
@@ -79,8 +79,8 @@ struct PathTrustPolicy {
             if status.kind == .folder { checkedFolders[key] = .some(nil) }
             return nil
         }
-        if let objection = owner.objection(to: status, isAbove: true) { throw PluginProblem(path, .filesAreTrusted, objection) }
-        let objection = owner.objection(to: status, isAbove: false)
+        if let objection = owner.objection(to: status, isParentFolder: true) { throw PluginProblem(path, .filesAreTrusted, objection) }
+        let objection = owner.objection(to: status, isParentFolder: false)
         if status.kind == .folder { checkedFolders[key] = .some(objection) }
         return objection
     }

@@ -33,7 +33,7 @@ enum UserDatabase {
     ///
     /// If a network directory does not list its users, those with this primary group are not considered. If the system
     /// cannot list the members, the message says so.
-    static func otherMember(of group: gid_t, than user: uid_t) -> String? {
+    static func member(of group: gid_t, otherThan user: uid_t) -> String? {
         var record = unsafe UserRecord()
         let isTrusted = { (id: uid_t) in id == user || id == 0 }
         let members = members(of: group)

@@ -46,7 +46,7 @@
             else { return nil }
             var texts: [[UInt8]] = []
             for _ in 0..<4 {
-                guard let text = input.run() else { return nil }
+                guard let text = input.bytes() else { return nil }
                 texts.append(text)
             }
             guard let epochs = RedisEpochs(texts), let expirationTime = input.integer(Int64.self),

@@ -62,7 +62,7 @@ private struct LoadReading {
     mutating func end(losing lostEventCount: Int) throws(ErrorLocation.Problem) -> [Transaction] {
         if lostEventCount > 0, let last = transactions.indices.last, current == nil { current = transactions.remove(at: last) }
         if var transaction = current {
-            let reason = lostEventCount > 0 ? "\(lostEventCount) events are missing in it" : "its end is missing"
+            let reason = lostEventCount > 0 ? "the recording lacks \(lostEventCount) events" : "its end is missing"
             transaction.append(.interrupted(reason), at: transaction.end)
             transactions.append(transaction)
         }

@@ -2,10 +2,11 @@
 
 package import PortolanCore
 
-/// The body that a request sends, as far as it was readable.
+/// What is known about the body of a request: its bytes, its digest, or only its length.
 package enum SentBody: Equatable, Sendable {
     case bytes([UInt8])
-    /// More than ``Transaction/maximumBodySize`` bytes.
+    /// Only the length and the digest are known: the body has more than ``Transaction/maximumBodySize`` bytes, or the
+    /// recording has no body bytes (``Transaction/withoutBodies``).
     case large(length: Int64, SHA256Digest)
     /// The body can be read only once, and the next handler must read it; or reading failed.
     case unread(length: Int64?)

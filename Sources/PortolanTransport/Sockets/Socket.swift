@@ -122,7 +122,7 @@ final class Socket: TLSRecordTransport {
     /// - Returns: the number of accepted bytes, or a negative errno.
     func send(file: CInt, from offset: Int64, atMost count: Int) -> Int {
         guard !isClosed else { return -Int(EPIPE) }
-        return withoutWriteSignals {
+        return withWriteSignalsBlocked {
             while true {
                 var position = off_t(offset)
                 let sentCount = unsafe sendfile(descriptor, file, &position, count)

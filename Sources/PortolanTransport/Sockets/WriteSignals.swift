@@ -7,10 +7,13 @@
 #endif
 
 /// Calls `body` with SIGPIPE and SIGXFSZ blocked, so that a write returns EPIPE or EFBIG instead of ending the process.
-/// Removes a signal that the write has raised, because the thread can belong to the program.
 ///
-/// sendfile(2) has no MSG_NOSIGNAL. SIGXFSZ reports a file at its size limit (setrlimit(2)).
-func withoutWriteSignals<Value>(_ body: () -> Value) -> Value {
+/// If the write raises one of these signals, the function consumes it before it restores the signal mask. Otherwise the
+/// signal could end the process. A signal that was pending before stays pending.
+///
+/// send(2) has MSG_NOSIGNAL, but sendfile(2) and write(2) have no such flag. The kernel sends SIGXFSZ if a write would
+/// exceed the process's RLIMIT_FSIZE (setrlimit(2)).
+func withWriteSignalsBlocked<Value>(_ body: () -> Value) -> Value {
     let numbers = [SIGPIPE, SIGXFSZ]
     var (blockedSignals, previousMask, pendingSignals) = (sigset_t(), sigset_t(), sigset_t())
     unsafe sigemptyset(&blockedSignals)

@@ -148,7 +148,7 @@ private final class KeyLog: Sendable {
         var bytes = unsafe Array(UnsafeRawBufferPointer(start: line, count: strlen(line)))
         bytes.append(UInt8(ascii: "\n"))
         let failure = hasFailed.withLock { hasFailed -> CInt? in
-            let number = withoutWriteSignals { append(bytes[...]) }
+            let number = withWriteSignalsBlocked { append(bytes[...]) }
             guard number != 0, !hasFailed else { return nil }
             hasFailed = true
             return number

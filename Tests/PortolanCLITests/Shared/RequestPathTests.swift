@@ -71,14 +71,14 @@ import Testing
         let hops = rows.filter { $0.table == "#" }
         let calls = rows.filter { $0.table == "hop" }
         let counts = [
-            "\(hops.count) hops through \(Set(hops.map(\.file)).count) files",
+            "\(hops.count) hops in \(Set(hops.map(\.file)).count) files",
             "\(calls.count) calls. The hops and these calls are in \(Set(rows.map(\.file)).count) files",
         ]
         for count in counts { #expect(page.contains(count), "the page should say: \(count)") }
         #expect(hops.map(\.hop) == (1...max(1, hops.count)).map { "\($0)" })
     }
 
-    @Test("The path has at most 18 hops through at most 15 files")
+    @Test("The path has at most 18 hops in at most 15 files")
     func pathHasFewHopsAndFiles() {
         let hops = rows.filter { $0.table == "#" }
         #expect(hops.count <= 18)

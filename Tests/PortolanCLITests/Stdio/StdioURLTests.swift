@@ -11,7 +11,7 @@ import Testing
 @Suite struct StdioURLTests {
     private static func response(to request: String) throws -> String {
         guard case .parseURL(let url) = try StdioRequest(JSONParser.parse(Array(request.utf8))) else { throw UnexpectedOperation() }
-        return String(decoding: StdioResponse.url(id: .count(1), url).bytes, as: UTF8.self)
+        return String(decoding: StdioResponse.url(id: .integer(1), url).bytes, as: UTF8.self)
     }
 
     private struct UnexpectedOperation: Error {}
@@ -22,7 +22,8 @@ import Testing
             ##"{"id":1,"url":{"href":"https://U%20ser:p%40ss@example.org:8443/b%20c?q%27r#f%20g","protocol":"https:","username":"U%20ser","##
                 + ##""password":"p%40ss","hostname":"example.org","port":"8443","pathname":"/b%20c","search":"?q%27r","hash":"#f%20g"}}"##
         ),
-        (  // the default port, an empty query and an empty fragment are empty strings, but the query and the fragment stay in `href`
+        // The default port, and an empty query and fragment, give empty members. The `?` and the `#` stay in `href`.
+        (
             ##"{"op":"parseURL","value":"http://[::1]:80?#"}"##,
             ##"{"id":1,"url":{"href":"http://[::1]/?#","protocol":"http:","username":"","password":"","hostname":"[::1]","port":"","##
                 + ##""pathname":"/","search":"","hash":""}}"##
@@ -55,9 +56,10 @@ import Testing
         (##"{"op":"parseURL","value":"a/b"}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":""}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"http://a b/"}"##, ##"{"id":1,"url":null}"##),
-        // An invalid base URL is an error even if `value` is an absolute URL.
+        // With an invalid base, `url` is null even if `value` is absolute.
         (##"{"op":"parseURL","value":"http://h/","base":""}"##, ##"{"id":1,"url":null}"##),
         (##"{"op":"parseURL","value":"http://h/","base":"/x"}"##, ##"{"id":1,"url":null}"##),
+        // Relative to a base with an opaque path, only a fragment is valid.
         (##"{"op":"parseURL","value":"x","base":"mailto:a@b"}"##, ##"{"id":1,"url":null}"##),
     ])
     func membersMatchTheURLStandard(request: String, response: String) throws {
@@ -67,6 +69,8 @@ import Testing
     @Test func valueAndBaseMustBeStrings() throws {
         let error = #expect(throws: LoadError.self) { try Self.response(to: ##"{"op":"parseURL","base":"x:y"}"##) }
         #expect(error?.message == "the member 'value' is missing")
+        let valueError = #expect(throws: LoadError.self) { try Self.response(to: ##"{"op":"parseURL","value":7}"##) }
+        #expect(valueError?.message == "the member 'value' has to be a string")
         let baseError = #expect(throws: LoadError.self) { try Self.response(to: ##"{"op":"parseURL","value":"x","base":7}"##) }
         #expect(baseError?.message == "the member 'base' has to be a string")
     }

@@ -7,6 +7,6 @@ import Testing
 /// The rules that hold for each store.
 @Suite struct MemoryCacheContractTests {
     @Test(arguments: CacheStoreCase.all) func storeKeepsTheContract(_ rule: CacheStoreCase) async throws {
-        try await rule.run(CacheStoreTester(MemoryCacheStore(byteLimit: rule.byteLimit)))
+        try await rule.run(CacheStoreHarness(MemoryCacheStore(byteLimit: rule.byteLimit)))
     }
 }

@@ -8,7 +8,8 @@ import Testing
 @testable import PortolanHTTP
 @testable import PortolanTransport
 
-/// The ends of streams and connections, and whether a request that failed can be sent again.
+/// Tests how streams and connections end, when a request can be sent again, and how many streams are available. Also
+/// tests the replies to PING, and the order of buffered data and errors.
 @Suite struct HTTP2EndingTests {
     private static let ok = [(":status", "200")]
 
@@ -26,17 +27,18 @@ import Testing
         #expect(server.resetCode() == nil)
     }
 
-    @Test func messageNamesTheCodeOfAReset() throws {
+    @Test func errorMessageContainsTheResetCode() throws {
         let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.reset(11))
         #expect(
             transaction.error?.message
-                == "https://example.org ended the response with ENHANCE_YOUR_CALM; load it later, or fewer at a time")
+                == "https://example.org reset the stream with ENHANCE_YOUR_CALM; "
+                + "try again later, or send fewer requests at the same time")
     }
 
-    @Test func streamsAfterTheLastStreamOfAGoAwayCountAsNotProcessed() throws {
+    @Test func goAwayMarksLaterStreamsAsNotProcessed() throws {
         let server = try HTTP2ConnectionFixture()
         let transactions = try (0..<4).map { _ in try RecordingTransaction(.post) }
         for transaction in transactions { server.start(transaction) }
@@ -50,7 +52,7 @@ import Testing
         #expect(!server.isOpen)
     }
 
-    /// Without its pool, a connection would never be used again or closed.
+    /// No other object closes a connection without a pool, so it must close itself after its last stream.
     @Test func connectionWithoutAPoolEndsWithItsLastStream() throws {
         let server = try HTTP2ConnectionFixture()
         let transactions = try (0..<2).map { _ in try RecordingTransaction() }
@@ -96,13 +98,13 @@ import Testing
         server.read()
         #expect(server.connection.availableStreamCount == 1)
         #expect(server.resetCode() == 8)
-        // Data that the server sent before it received the reset is dropped.
+        // The client drops data that the server sent before it received the reset.
         server.send(ServerFrames.headers(Self.ok) + ServerFrames.data("late", endsStream: true))
         #expect(transaction.events == [.requestSent])
         #expect(server.isOpen)
     }
 
-    @Test func stoppedReturnedForDataResetsTheStream() throws {
+    @Test func streamIsResetIfTheTransactionReturnsStopped() throws {
         let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -160,9 +162,10 @@ import Testing
             #expect(
                 transaction.error?.message
                     == "https://example.org allowed no request for 30.0 seconds (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
-                    + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
+                    + "RFC 9113 §6.5.2); try again later, or ask for HTTP/1.1")
         }
-        // The running transaction continues. The requests that timed out are not sent when the server allows them.
+        // The running transaction continues. If the server later allows streams, the client does not send the requests
+        // that timed out.
         #expect(server.connection.availableStreamCount == 0 && running.endCount == 0)
         server.send(ServerFrames.settings([(3, 10)]) + ServerFrames.headers(Self.ok, endsStream: true))
         #expect(running.events.last == .end)
@@ -212,7 +215,8 @@ import Testing
         #expect(transaction.error?.message == "https://example.org does not speak HTTP/2; check the port, or ask for HTTP/1.1")
     }
 
-    /// Unlike HTTP/1.1, a server can send frames at any time. The end of the connection is detected separately.
+    /// In HTTP/2, a server can send frames at any time, so unread bytes do not make the connection unusable. The
+    /// transport reports the end of the connection.
     @Test func unreadFramesDoNotMakeAConnectionStale() throws {
         let server = try HTTP2ConnectionFixture()
         server.transport.hasUnreadBytes = true
@@ -223,7 +227,7 @@ import Testing
         #expect(!server.connection.isAlive)
     }
 
-    @Test func lostConnectionNamesTheReason() throws {
+    @Test func errorOfALostConnectionNamesTheReason() throws {
         let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         server.start(transaction)
@@ -249,7 +253,7 @@ import Testing
         #expect(transaction.events.last == .failed(.connectionLost))
     }
 
-    @Test func endedStreamIsFreedBeforeItsBufferedDataIsDelivered() throws {
+    @Test func endedStreamNoLongerCountsWhileItsDataIsBuffered() throws {
         let server = try HTTP2ConnectionFixture()
         let transaction = try RecordingTransaction()
         let stream = server.start(transaction)

@@ -196,7 +196,9 @@ import PortolanTransport
         let requesters = (0..<6).map { FakeRequester($0) { order.append($0.number) } }
         for requester in requesters[..<3] { _ = fixture.pool.acquire(key, for: requester, priority: .normal) }
         _ = fixture.pool.acquire(key, for: requesters[3], priority: .high)
-        for requester in requesters[4...] { _ = fixture.pool.acquire(key, for: requester, priority: .normal, precedesSamePriority: true) }
+        for requester in requesters[4...] {
+            _ = fixture.pool.acquire(key, for: requester, priority: .normal, goesFirstWithinPriority: true)
+        }
         fixture.loop.run()
         try #require(fixture.connector.attempts.first).succeed()
         while let active = requesters.first(where: { $0.connection != nil }) { active.finish() }

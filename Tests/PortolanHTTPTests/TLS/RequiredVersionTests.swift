@@ -41,7 +41,7 @@ import Testing
         #expect(delegate.error?.code == .connectionLost)
         #expect(
             delegate.error?.description
-                == "https://127.0.0.1:\(server.port) ended the response with HTTP_1_1_REQUIRED; ask for HTTP/1.1")
+                == "https://127.0.0.1:\(server.port) reset the stream with HTTP_1_1_REQUIRED; ask for HTTP/1.1")
         #expect(server.count(.requestBegan) == 1)
         try await server.stop()
     }

@@ -12,33 +12,33 @@
 
     @testable import PortolanStore
 
-    private typealias Tester = CacheStoreTester
+    private typealias Harness = CacheStoreHarness
 
     /// The octets of an entry's record. Each of them can be wrong.
     @Suite struct CacheRecordTests {
         private static func record(_ content: StoredContent, _ checksums: [UInt64], partition: String? = nil) throws -> CacheRecord {
-            let url = try URLRecord(parsing: Tester.url)
+            let url = try URLRecord(parsing: Harness.url)
             var response = Response(url: url, mimeType: MIMEType(parsing: "text/plain;a=\"b c\""), expectedLength: 7, status: .ok)
             response.remainingContentCodings = ["br", "x"]
             var attributes = CacheAttributes(response)
             attributes.userInfo = ["a": "b"]
             let head = CacheEntryHead(
                 key: CacheKey(url, partition: partition),
-                stored: try Tester.stored("Vary: Foo | A: 1 | B: ", request: "Foo: 1", content: content), attributes: attributes,
-                trailers: try Tester.fields("T: 1"))
+                stored: try Harness.makeStoredResponse("Vary: Foo | A: 1 | B: ", request: "Foo: 1", content: content),
+                attributes: attributes, trailers: try Harness.fields("T: 1"))
             return CacheRecord(head, try #require(BodyLayout(content.ranges, checksums)))
         }
 
         private static let contents: [(StoredContent, [UInt64])] = [
             (.complete(length: 0), []), (.complete(length: 262_144), [1]), (.complete(length: 262_145), [1, .max]),
-            (Tester.parts(5..<10, length: nil), [3]), (Tester.parts(5..<10, length: 11), [3]),
+            (Harness.makeContent(5..<10, completeLength: nil), [3]), (Harness.makeContent(5..<10, completeLength: 11), [3]),
         ]
 
         @Test(arguments: contents.indices) func recordIsReadAsItWasWritten(index: Int) throws {
             let (content, checksums) = Self.contents[index]
             let record = try Self.record(content, checksums, partition: index == 0 ? nil : "p")
             let octets = record.octets
-            for expected in [nil, record.key, try Tester.key("https://example.org/other")] {
+            for expected in [nil, record.key, try Harness.key("https://example.org/other")] {
                 let read = try #require(CacheRecord(decoding: octets, key: expected))
                 #expect(read.octets == octets && read.key == record.key && read.layout == record.layout)
                 #expect(read.stored.content == content)

@@ -9,7 +9,7 @@
     @Suite(.blocking, .serialized) struct DiskCacheContractTests {
         @Test(arguments: CacheStoreCase.all) func storeKeepsTheContract(_ rule: CacheStoreCase) async throws {
             let fixture = try CacheFixture()
-            try await rule.run(CacheStoreTester(try fixture.open(byteLimit: Int64(rule.byteLimit))))
+            try await rule.run(CacheStoreHarness(try fixture.open(byteLimit: Int64(rule.byteLimit))))
             #expect(fixture.log.messages == [])
         }
     }

@@ -12,13 +12,13 @@
 
     @testable import PortolanStore
 
-    private typealias Tester = CacheStoreTester
+    private typealias Harness = CacheStoreHarness
 
     /// What is damaged is not found. It is never delivered, and never an error of a load.
     @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DiskCacheDamageTests {
         private let fixture: CacheFixture
-        private static let small = Tester.pattern(1, count: 900)
-        private static let large = Tester.pattern(2, count: 300_000)
+        private static let small = Harness.pattern(1, count: 900)
+        private static let large = Harness.pattern(2, count: 300_000)
         private static let fields = "ETag: \"tag\" | Content-Type: text/plain"
 
         init() throws {
@@ -33,12 +33,12 @@
             let store = try fixture.open()
             var count = 0
             for (name, octets) in [("s", Self.small), ("l", Self.large)] {
-                for entry in try await Tester(store).entries("https://example.org/\(name)") {
+                for entry in try await Harness(store).entries("https://example.org/\(name)") {
                     do {
-                        let body = try await Tester.octets(of: entry.body)
+                        let body = try await Harness.octets(of: entry.body)
                         let stored = entry.stored
-                        #expect(try body == octets && stored.fields == Tester.fields(Self.fields) && stored.status == .ok, "\(comment)")
-                        #expect(stored.requestTime == Tester.now && stored.responseTime == Tester.now, "\(comment)")
+                        #expect(try body == octets && stored.fields == Harness.fields(Self.fields) && stored.status == .ok, "\(comment)")
+                        #expect(stored.requestTime == Harness.referenceTime && stored.responseTime == Harness.referenceTime, "\(comment)")
                         count += 1
                     } catch is LoadError {
                         // The load begins again without the entry.
@@ -139,9 +139,9 @@
             #expect(try await check("\(length)") == 0)
             // The bodies go with it.
             #expect(try fixture.bodyFiles == [])
-            try fixture.fill([Tester.url: [1]])
+            try fixture.fill([Harness.url: [1]])
             let store = try fixture.open()
-            #expect(try await Tester(store).bodies() == [[1]])
+            #expect(try await Harness(store).bodies() == [[1]])
         }
 
         @Test(arguments: [nil, 0, 1, 262_144, 299_999]) func cutBodyIsAMiss(length: Int?) async throws {
@@ -153,10 +153,10 @@
             }
             let store = try fixture.open()
             #expect(try store.verify(removing: false).damagedResponses.map(\.url) == ["https://example.org/l"])
-            #expect(try await Tester(store).entries("https://example.org/l").count == 1)
+            #expect(try await Harness(store).entries("https://example.org/l").count == 1)
             let verification = try store.verify(removing: true)
             #expect(verification.damagedResponses.count == 1 && verification.summary.entryCount == 1 && verification.intactCount == 1)
-            #expect(try await Tester(store).entries("https://example.org/l").isEmpty && fixture.bodyFiles == [])
+            #expect(try await Harness(store).entries("https://example.org/l").isEmpty && fixture.bodyFiles == [])
         }
 
         @Test func verificationFindsABodyThatIsTooLong() throws {
@@ -169,12 +169,13 @@
         /// A new checksum would hide the damage.
         @Test(arguments: [0, 262_143, 262_144, 299_999]) func damagedPartIsNotExtended(position: Int) async throws {
             let store = try fixture.open()
-            var opening = try Tester.opening("https://example.org/part")
+            var opening = try Harness.makeOpening("https://example.org/part")
             let first = try #require(store.openWriter(opening))
-            #expect(Tester.write(Self.large, to: first))
-            let part = try Tester.stored("ETag: \"a\"", "https://example.org/part", content: Tester.parts(0..<300_000, length: 300_003))
+            #expect(Harness.write(Self.large, to: first))
+            let content = Harness.makeContent(0..<300_000, completeLength: 300_003)
+            let part = try Harness.makeStoredResponse("ETag: \"a\"", "https://example.org/part", content: content)
             first.finish(part, trailers: nil)
-            let entry = try await Tester(store).entry("https://example.org/part")
+            let entry = try await Harness(store).entry("https://example.org/part")
             let name = String(entry.id.rawValue, radix: 16)
             let file = try #require(try fixture.bodyFiles.first { $0.hasSuffix(name + ".body") })
             var damaged = try fixture.bytes(of: file)
@@ -182,9 +183,11 @@
             try fixture.replace(file, by: damaged)
             (opening.position, opening.extended) = (300_000, entry.id)
             let second = try #require(store.openWriter(opening))
-            _ = Tester.write([1, 2, 3], to: second)
-            second.finish(try Tester.stored("ETag: \"a\"", "https://example.org/part", content: .complete(length: 300_003)), trailers: nil)
-            for entry in try await Tester(store).entries("https://example.org/part") { #expect(!entry.stored.content.isComplete) }
+            _ = Harness.write([1, 2, 3], to: second)
+            second.finish(
+                try Harness.makeStoredResponse("ETag: \"a\"", "https://example.org/part", content: .complete(length: 300_003)),
+                trailers: nil)
+            for entry in try await Harness(store).entries("https://example.org/part") { #expect(!entry.stored.content.isComplete) }
         }
 
         /// The open of a FIFO waits for a writer, unless it says that it does not.
@@ -264,21 +267,21 @@
 
         @Test func indexThatDisappearsIsMadeAgain() async throws {
             let store = try fixture.open()
-            let tester = Tester(store)
-            #expect(try await tester.entries("https://example.org/s").count == 1)
+            let harness = Harness(store)
+            #expect(try await harness.entries("https://example.org/s").count == 1)
             // In one step, because the store makes files again while a folder is removed file by file.
             let goneFolder = fixture.path + ".gone"
             try FileManager.default.moveItem(atPath: fixture.path, toPath: goneFolder)
             try FileManager.default.removeItem(atPath: goneFolder)
-            #expect(try await tester.entries("https://example.org/s").isEmpty)
-            try tester.store(Self.large)
-            #expect(try await tester.bodies() == [Self.large])
+            #expect(try await harness.entries("https://example.org/s").isEmpty)
+            try harness.storeBody(Self.large)
+            #expect(try await harness.bodies() == [Self.large])
             #expect(try store.summary().entryCount == 1)
         }
 
         @Test func indexThatIsDamagedWhileItIsOpenIsEmptied() async throws {
             let store = try fixture.open()
-            let tester = Tester(store)
+            let harness = Harness(store)
             #expect(try store.summary().entryCount == 2)
             let database = try Database(path: fixture.folder.indexPath, options: Database.Options())
             try database.set(pragma: "wal_checkpoint(TRUNCATE)")
@@ -287,11 +290,11 @@
             let noise = [UInt8](repeating: 0xA5, count: 4096)
             for page in 1..<20 { _ = unsafe pwrite(descriptor, noise, noise.count, page * 4096) }
             Glibc.close(descriptor)
-            _ = try await tester.entries("https://example.org/s")
-            try tester.store([1])
+            _ = try await harness.entries("https://example.org/s")
+            try harness.storeBody([1])
             _ = try? store.summary()
-            try tester.store([2])
-            #expect(try await tester.bodies() == [[2]])
+            try harness.storeBody([2])
+            #expect(try await harness.bodies() == [[2]])
             #expect(fixture.log.messages.contains { $0.contains("the cache is emptied") })
         }
     }

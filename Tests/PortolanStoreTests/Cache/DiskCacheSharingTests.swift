@@ -13,7 +13,7 @@
 
     @testable import PortolanStore
 
-    private typealias Tester = CacheStoreTester
+    private typealias Harness = CacheStoreHarness
 
     /// Several stores in one folder: in this process, and in processes that end or are killed.
     @Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct DiskCacheSharingTests {
@@ -23,34 +23,34 @@
 
         @Test func storesSeeTheChangesOfEachOther() async throws {
             let (first, second) = (try fixture.open(), try fixture.open())
-            try Tester(first).store(Tester.pattern(1, count: 30_000), "A: 1")
+            try Harness(first).storeBody(Harness.pattern(1, count: 30_000), "A: 1")
             _ = try first.summary()
-            let entry = try await Tester(second).entry()
-            #expect(try await Tester.octets(of: entry.body) == Tester.pattern(1, count: 30_000))
-            let updated = entry.stored.updated(by: try Tester.fields("A: 2"), request: HTTPFields(), requestTime: 5, responseTime: 5)
+            let entry = try await Harness(second).entry()
+            #expect(try await Harness.octets(of: entry.body) == Harness.pattern(1, count: 30_000))
+            let updated = entry.stored.updated(by: try Harness.fields("A: 2"), request: HTTPFields(), requestTime: 5, responseTime: 5)
             second.update(entry.id, to: updated.response)
             _ = try second.summary()
-            #expect(try await Tester(first).entry().stored.responseTime == 5)
+            #expect(try await Harness(first).entry().stored.responseTime == 5)
             second.remove(.all)
             _ = try second.summary()
-            #expect(try await Tester(first).entries().isEmpty && fixture.bodyFiles == [])
+            #expect(try await Harness(first).entries().isEmpty && fixture.bodyFiles == [])
         }
 
         /// What was requested before a removal by another store can be older than the reason for it.
         @Test(arguments: [CacheSelection.all, .host("example.org"), .host("example.com"), .since(0)], [10, 300_000])
         func removalEndsTheWritersOfOtherStores(selection: CacheSelection, count: Int) async throws {
             let (first, second) = (try fixture.open(), try fixture.open())
-            let octets = Tester.pattern(1, count: count)
-            let writer = try #require(first.openWriter(try Tester.opening()))
-            #expect(Tester.write(octets, to: writer))
+            let octets = Harness.pattern(1, count: count)
+            let writer = try #require(first.openWriter(try Harness.makeOpening()))
+            #expect(Harness.write(octets, to: writer))
             second.remove(selection)
             _ = try second.summary()
-            writer.finish(try Tester.stored(content: .complete(length: Int64(count))), trailers: nil)
+            writer.finish(try Harness.makeStoredResponse(content: .complete(length: Int64(count))), trailers: nil)
             let isSelected = if case .host("example.com") = selection { false } else { true }
-            #expect(try await Tester(first).entries().isEmpty == isSelected)
+            #expect(try await Harness(first).entries().isEmpty == isSelected)
             #expect(try first.summary().byteCount == 0 || !isSelected)
-            try Tester(first).store(octets)
-            #expect(try await Tester(second).entries().isEmpty == false || first.summary().entryCount == 1)
+            try Harness(first).storeBody(octets)
+            #expect(try await Harness(second).entries().isEmpty == false || first.summary().entryCount == 1)
         }
 
         /// After a start of the system, the monotonic clock begins again.
@@ -58,8 +58,8 @@
             try fixture.fill([:])
             try fixture.execute("INSERT INTO removal (time, kind, value) VALUES (\(Int64.max), 'all', 0)")
             let store = try fixture.open()
-            try Tester(store).store([1])
-            #expect(try await Tester(store).bodies() == [[1]])
+            try Harness(store).storeBody([1])
+            #expect(try await Harness(store).bodies() == [[1]])
         }
 
         @Test func oldRemovalsAreForgotten() throws {
@@ -75,12 +75,12 @@
 
         @Test func entryThatAnotherStoreRemovesIsNotExtended() async throws {
             let (first, second) = (try fixture.open(), try fixture.open())
-            try Tester(first).storePart([1, 2], at: 0, of: 4)
-            let part = try await Tester(first).entry()
+            try Harness(first).storePart([1, 2], at: 0, of: 4)
+            let part = try await Harness(first).entry()
             second.remove(.entry(part.id))
             _ = try second.summary()
-            try Tester(first).storePart([3, 4], at: 2, of: 4, extending: part)
-            #expect(try await Tester(first).entries().isEmpty && second.summary().byteCount == 0)
+            try Harness(first).storePart([3, 4], at: 2, of: 4, extending: part)
+            #expect(try await Harness(first).entries().isEmpty && second.summary().byteCount == 0)
         }
 
         @Test func limitHoldsForAllStoresTogether() throws {
@@ -91,10 +91,10 @@
                 for (index, store) in stores.enumerated() {
                     let count = round % 2 == 0 ? 250_000 : 9000
                     let url = "https://example.org/\(round)/\(index)"
-                    guard let writer = store.openWriter(try Tester.opening(url)) else { continue }
-                    let isWritten = Tester.write(Tester.pattern(round, count: count), to: writer)
+                    guard let writer = store.openWriter(try Harness.makeOpening(url)) else { continue }
+                    let isWritten = Harness.write(Harness.pattern(round, count: count), to: writer)
                     if isWritten, round % 3 != 0 {
-                        writer.finish(try Tester.stored("", url, content: .complete(length: Int64(count))), trailers: nil)
+                        writer.finish(try Harness.makeStoredResponse("", url, content: .complete(length: Int64(count))), trailers: nil)
                     } else {
                         writers.append(writer)
                     }

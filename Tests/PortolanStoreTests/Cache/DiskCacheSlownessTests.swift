@@ -12,7 +12,7 @@
 
     @testable import PortolanStore
 
-    private typealias Tester = CacheStoreTester
+    private typealias Harness = CacheStoreHarness
 
     /// A slow disk, for which the threads of the store stand that a test holds.
     @Suite(.blocking, .timeLimit(.minutes(3))) struct DiskCacheSlownessTests {
@@ -36,14 +36,16 @@
 
         @Test func slowLookUpIsAMiss() async throws {
             let store = try fixture.open(clock: clock)
-            let tester = Tester(store)
-            try tester.store([1])
-            #expect(try await tester.bodies() == [[1]])
+            let harness = Harness(store)
+            try harness.storeBody([1])
+            #expect(try await harness.bodies() == [[1]])
             let hold = Hold()
             store.core.reading.submit { _ in hold.reach() }
             hold.waitUntilReached()
             let answers = ConditionLock<[Int]>([])
-            func lookUp() throws { store.lookUp(try Tester.key()) { entries in answers.withLockBroadcasting { $0.append(entries.count) } } }
+            func lookUp() throws {
+                store.lookUp(try Harness.key()) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
+            }
             try lookUp()
             clock.advance(by: .milliseconds(900))
             #expect(answers.withLock { $0 } == [])
@@ -57,18 +59,18 @@
             store.core.reading.submit { _ in isIdle.reach() }
             isIdle.waitUntilReached()
             isIdle.release()
-            #expect(try await tester.bodies() == [[1]])
+            #expect(try await harness.bodies() == [[1]])
         }
 
         @Test func closeAnswersTheLookUpsThatWait() throws {
             let store = try fixture.open(clock: clock)
-            try Tester(store).store([1])
+            try Harness(store).storeBody([1])
             _ = try store.summary()
             let hold = Hold()
             store.core.reading.submit { _ in hold.reach() }
             hold.waitUntilReached()
             let answers = ConditionLock<[Int]>([])
-            store.lookUp(try Tester.key()) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
+            store.lookUp(try Harness.key()) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
             #expect(answers.withLock { $0 } == [])
             store.core.close()
             #expect(answers.withLock { $0 } == [0])
@@ -82,21 +84,21 @@
             let hold = Hold()
             store.core.writing.submit { _ in hold.reach() }
             hold.waitUntilReached()
-            let writer = try #require(store.openWriter(try Tester.opening()))
-            let block = Tester.pattern(1, count: 1 << 20)
+            let writer = try #require(store.openWriter(try Harness.makeOpening()))
+            let block = Harness.pattern(1, count: 1 << 20)
             #expect(
-                (0..<20).map { _ in Tester.write(block, to: writer) } == Array(repeating: true, count: 8)
+                (0..<20).map { _ in Harness.write(block, to: writer) } == Array(repeating: true, count: 8)
                     + Array(repeating: false, count: 12))
             // Others go on, and a look-up that waits for one of them does not wait for long.
-            try Tester(store).store([1], at: "https://example.org/b")
+            try Harness(store).storeBody([1], at: "https://example.org/b")
             let answers = ConditionLock<[Int]>([])
-            store.lookUp(try Tester.key("https://example.org/b")) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
+            store.lookUp(try Harness.key("https://example.org/b")) { entries in answers.withLockBroadcasting { $0.append(entries.count) } }
             clock.advance(by: .seconds(2))
             #expect(answers.withLock { $0 } == [0])
             hold.release()
             _ = try store.summary()
-            #expect(try await Tester(store).bodies("https://example.org/b") == [[1]])
-            #expect(try await Tester(store).entries().isEmpty && fixture.bodyFiles == [])
+            #expect(try await Harness(store).bodies("https://example.org/b") == [[1]])
+            #expect(try await Harness(store).entries().isEmpty && fixture.bodyFiles == [])
         }
 
         @Test func waitingOctetsOfAllWritersAreLimited() throws {
@@ -104,11 +106,11 @@
             let hold = Hold()
             store.core.writing.submit { _ in hold.reach() }
             hold.waitUntilReached()
-            let block = Tester.pattern(1, count: 1 << 20)
+            let block = Harness.pattern(1, count: 1 << 20)
             let counts = try (0..<6).map { index in
-                let writer = try #require(store.openWriter(try Tester.opening("https://example.org/\(index)")))
+                let writer = try #require(store.openWriter(try Harness.makeOpening("https://example.org/\(index)")))
                 defer { writer.discard() }
-                return (0..<7).count { _ in Tester.write(block, to: writer) }
+                return (0..<7).count { _ in Harness.write(block, to: writer) }
             }
             #expect(counts == [7, 7, 7, 7, 4, 0])
             hold.release()
@@ -117,9 +119,9 @@
 
         @Test func slowFileFailsBeforeItsFirstOctet() async throws {
             let store = try fixture.open(clock: clock)
-            let octets = Tester.pattern(1, count: 300_000)
-            try Tester(store).store(octets)
-            let body = try await Tester(store).entry().body
+            let octets = Harness.pattern(1, count: 300_000)
+            try Harness(store).storeBody(octets)
+            let body = try await Harness(store).entry().body
             let holds = (0..<4).map { _ in Hold() }
             for hold in holds { try store.core.fileThreads.run { hold.reach() } }
             for hold in holds { hold.waitUntilReached() }
@@ -138,7 +140,7 @@
             reader.close()
             for hold in holds { hold.release() }
             // The entry is intact.
-            #expect(try await Tester.octets(of: body) == octets)
+            #expect(try await Harness.octets(of: body) == octets)
         }
 
         /// Reads all of a body whenever the reader is ready.
@@ -168,8 +170,8 @@
         @Test func readerLeavesItsThreadToOthersAfterEachBlock() async throws {
             let store = try fixture.open()
             let count = 4 * BodyLayout.blockSize
-            try Tester(store).store(Tester.pattern(1, count: count))
-            let body = try await Tester(store).entry().body
+            try Harness(store).storeBody(Harness.pattern(1, count: count))
+            let body = try await Harness(store).entry().body
             let holds = (0..<4).map { _ in Hold() }
             for hold in holds { try store.core.fileThreads.run { hold.reach() } }
             for hold in holds { hold.waitUntilReached() }
@@ -187,8 +189,8 @@
 
         @Test func numberOfOpenFilesIsLimited() async throws {
             let store = try fixture.open()
-            try Tester(store).store(Tester.pattern(1, count: 900_000))
-            let body = try await Tester(store).entry().body
+            try Harness(store).storeBody(Harness.pattern(1, count: 900_000))
+            let body = try await Harness(store).entry().body
             let readers = (0..<DiskCacheCore.openFileLimit + 3).map { _ in CacheBodyCollector(body.makeReader(of: 0..<900_000)) }
             var results: [Bool] = []
             for reader in readers {
@@ -196,7 +198,7 @@
             }
             #expect(results.count { !$0 } == 3)
             for reader in readers { reader.close() }
-            #expect(try await Tester.octets(of: body).count == 900_000)
+            #expect(try await Harness.octets(of: body).count == 900_000)
             #expect(try store.summary().entryCount == 1)
         }
     }

@@ -13,7 +13,7 @@
 
     @testable import PortolanStore
 
-    private typealias Tester = CacheStoreTester
+    private typealias Harness = CacheStoreHarness
 
     /// What a cache on disk does besides the rules for all stores: it outlives its process, and says what it has.
     @Suite(.blocking, .timeLimit(.minutes(3))) struct DiskCacheStoreTests {
@@ -22,7 +22,7 @@
         init() throws { fixture = try CacheFixture() }
 
         private static let bodies = [0, 1, 16_384, 16_385, 262_144, 262_145, 700_000].map { count in
-            ("https://example.org/\(count)", Tester.pattern(count, count: count))
+            ("https://example.org/\(count)", Harness.pattern(count, count: count))
         }
 
         @Test func responsesOutliveTheProcess() async throws {
@@ -32,9 +32,9 @@
             for _ in 0..<2 {
                 let store = try await DiskCacheStore.open(fixture.path, logger: fixture.log.logger)
                 for (url, octets) in Self.bodies {
-                    let entry = try await Tester(store).entry(url)
+                    let entry = try await Harness(store).entry(url)
                     #expect(entry.stored.entityTag != nil)
-                    #expect(try await Tester.octets(of: entry.body) == octets)
+                    #expect(try await Harness.octets(of: entry.body) == octets)
                 }
                 close(store)
             }
@@ -47,11 +47,11 @@
 
         @Test func contentsAreListed() async throws {
             let store = try fixture.open(byteLimit: 10 << 20)
-            let tester = Tester(store)
-            try tester.store(Tester.pattern(1, count: 10), "Content-Type: text/plain", at: "https://example.org/a")
-            try tester.store(Tester.pattern(2, count: 300_000), at: "https://example.org/b")
-            try tester.store(Tester.pattern(3, count: 20_000), at: "https://example.org/c", partition: "https://d.example")
-            for _ in 0..<3 { #expect(try await tester.entries("https://example.org/b").count == 1) }
+            let harness = Harness(store)
+            try harness.storeBody(Harness.pattern(1, count: 10), "Content-Type: text/plain", at: "https://example.org/a")
+            try harness.storeBody(Harness.pattern(2, count: 300_000), at: "https://example.org/b")
+            try harness.storeBody(Harness.pattern(3, count: 20_000), at: "https://example.org/c", partition: "https://d.example")
+            for _ in 0..<3 { #expect(try await harness.entries("https://example.org/b").count == 1) }
             let items = try store.items()
             #expect(items.map(\.key.url.string) == ["a", "b", "c"].map { "https://example.org/\($0)" })
             #expect(items.map(\.key.partition) == [nil, nil, "https://d.example"])
@@ -84,7 +84,7 @@
 
         @Test func smallerLimitRemovesResponses() throws {
             let store = try fixture.open(byteLimit: 10 << 20)
-            for index in 0..<10 { try Tester(store).store(Tester.pattern(index, count: 500_000), at: "https://example.org/\(index)") }
+            for index in 0..<10 { try Harness(store).storeBody(Harness.pattern(index, count: 500_000), at: "https://example.org/\(index)") }
             #expect(try store.summary().entryCount == 10)
             store.waitForClose()
             let smaller = try fixture.open(byteLimit: 2 << 20)
@@ -99,7 +99,7 @@
             let limit: Int64 = 1 << 20
             let store = try fixture.open(byteLimit: limit)
             for index in 0..<90 {
-                try Tester(store).store(Tester.pattern(index, count: count), at: "https://example.org/\(index)")
+                try Harness(store).storeBody(Harness.pattern(index, count: count), at: "https://example.org/\(index)")
                 let summary = try store.summary()
                 #expect(summary.byteCount <= limit && summary.entryCount > min(index, 20), "\(index)")
             }
@@ -109,7 +109,7 @@
         @Test func fileCountsInWholeBlocks() throws {
             let store = try fixture.open()
             for (index, count) in [16_385, 20_480].enumerated() {
-                try Tester(store).store(Tester.pattern(1, count: count), at: "https://example.org/\(index)")
+                try Harness(store).storeBody(Harness.pattern(1, count: count), at: "https://example.org/\(index)")
             }
             let counts = try store.items().map(\.byteCount)
             #expect(counts.count == 2 && counts[0] == counts[1] && counts[0] > 20_480)
@@ -117,9 +117,9 @@
 
         @Test func updateChangesTheRoomOfAResponse() async throws {
             let store = try fixture.open()
-            try Tester(store).store([1], "A: 1")
-            let (before, entry) = (try store.summary().byteCount, try await Tester(store).entry())
-            let longer = try Tester.fields("A: " + String(repeating: "x", count: 1001))
+            try Harness(store).storeBody([1], "A: 1")
+            let (before, entry) = (try store.summary().byteCount, try await Harness(store).entry())
+            let longer = try Harness.fields("A: " + String(repeating: "x", count: 1001))
             store.update(entry.id, to: entry.stored.updated(by: longer, request: HTTPFields(), requestTime: 5, responseTime: 5).response)
             #expect(try store.summary().byteCount == before + 1000)
         }
@@ -129,7 +129,7 @@
             let store = try fixture.open(byteLimit: 4 << 20)
             for (index, length) in [100_000, 600_000].enumerated() {
                 let url = "https://example.org/\(index)"
-                try Tester(store).store(Tester.pattern(1, count: count), "A: " + String(repeating: "x", count: length), at: url)
+                try Harness(store).storeBody(Harness.pattern(1, count: count), "A: " + String(repeating: "x", count: length), at: url)
                 #expect(try store.items().map(\.key.url.string) == ["https://example.org/0"])
             }
             #expect(try fixture.bodyFiles.count == (count < 20_000 ? 0 : 1))
@@ -137,7 +137,7 @@
 
         /// A process that is killed between two changes, or a damaged page, can leave a wrong total.
         @Test(arguments: [0, 1 << 40]) func totalIsCountedAgainAtTheOpening(total: Int) throws {
-            try fixture.fill([Tester.url: Tester.pattern(1, count: 1000)])
+            try fixture.fill([Harness.url: Harness.pattern(1, count: 1000)])
             let count = try fixture.number("SELECT bytes FROM total")
             try fixture.execute("UPDATE total SET bytes = \(total)")
             let summary = try fixture.open().summary()
@@ -146,7 +146,7 @@
 
         @Test func indexBecomesSmallerWhenResponsesAreRemoved() throws {
             let store = try fixture.open(byteLimit: 8 << 20)
-            for index in 0..<240 { try Tester(store).store(Tester.pattern(index, count: 16_000), at: "https://example.org/\(index)") }
+            for index in 0..<240 { try Harness(store).storeBody(Harness.pattern(index, count: 16_000), at: "https://example.org/\(index)") }
             _ = try store.summary()
             let pages = try fixture.number("PRAGMA page_count")
             store.remove(.all)
@@ -156,7 +156,7 @@
 
         /// What was removed can be private.
         @Test func removedResponseIsNotInTheIndex() throws {
-            let octets = Tester.pattern(1, count: 900)
+            let octets = Harness.pattern(1, count: 900)
             try fixture.fill(["https://example.org/a": octets, "https://example.org/b": [1]])
             func isInTheIndex() throws -> Bool {
                 let bytes = try fixture.bytes(of: "index.sqlite")
@@ -164,19 +164,19 @@
             }
             #expect(try isInTheIndex())
             let store = try fixture.open()
-            store.remove(.url(try Tester.key("https://example.org/a").url))
+            store.remove(.url(try Harness.key("https://example.org/a").url))
             store.waitForClose()
             #expect(try !isInTheIndex())
         }
 
         @Test func closedStoreFindsNothing() async throws {
             let store = try fixture.open()
-            let tester = Tester(store)
-            try tester.store([1])
-            let writer = try #require(store.openWriter(try Tester.opening("https://example.org/b")))
+            let harness = Harness(store)
+            try harness.storeBody([1])
+            let writer = try #require(store.openWriter(try Harness.makeOpening("https://example.org/b")))
             store.waitForClose()
-            #expect(try await tester.entries().isEmpty && store.openWriter(try Tester.opening()) == nil)
-            #expect(!Tester.write([1], to: writer))
+            #expect(try await harness.entries().isEmpty && store.openWriter(try Harness.makeOpening()) == nil)
+            #expect(!Harness.write([1], to: writer))
             store.remove(.all)
             #expect(throws: StoreError.self) { try store.summary() }
             store.waitForClose()
@@ -186,7 +186,7 @@
         /// A load that was just stopped keeps what it has received.
         @Test func closeWaitsForAWriterThatIsAboutToEnd() async throws {
             let store = try fixture.open()
-            let writer = try #require(store.openWriter(try Tester.opening()))
+            let writer = try #require(store.openWriter(try Harness.makeOpening()))
             let state = ConditionLock((hasBegun: false, isClosed: false))
             try PlatformThread.start {
                 state.withLockBroadcasting { $0.hasBegun = true }
@@ -194,17 +194,17 @@
                 state.withLockBroadcasting { $0.isClosed = true }
             }
             state.wait { $0.hasBegun ? () : nil }
-            let octets = Tester.pattern(1, count: 100)
-            for octet in octets { #expect(Tester.write([octet], to: writer)) }
-            writer.finish(try Tester.stored(content: .complete(length: 100)), trailers: nil)
+            let octets = Harness.pattern(1, count: 100)
+            for octet in octets { #expect(Harness.write([octet], to: writer)) }
+            writer.finish(try Harness.makeStoredResponse(content: .complete(length: 100)), trailers: nil)
             state.wait { $0.isClosed ? () : nil }
             let other = try fixture.open()
-            #expect(try await Tester(other).bodies() == [octets])
+            #expect(try await Harness(other).bodies() == [octets])
         }
 
         @Test func responseForMemoryOnlyIsRefused() throws {
             let store = try fixture.open()
-            var opening = try Tester.opening()
+            var opening = try Harness.makeOpening()
             opening.policy = .allowedInMemoryOnly
             #expect(store.openWriter(opening) == nil)
         }
@@ -228,10 +228,10 @@
 
         @Test func publicCacheUsesTheFolder() async throws {
             var cache: ResponseCache? = try await ResponseCache.open(folder: fixture.path, byteLimit: 1 << 20, logger: fixture.log.logger)
-            try Tester(try #require(cache).store).store([1])
+            try Harness(try #require(cache).store).storeBody([1])
             ((cache?.store) as? DiskCacheStore).map(close)
             cache = try openPublicly()
-            #expect(try await Tester(try #require(cache).store).bodies() == [[1]])
+            #expect(try await Harness(try #require(cache).store).bodies() == [[1]])
         }
 
         /// A flush waits for the thread that writes.
@@ -240,14 +240,14 @@
             let cache = ResponseCache(store: CombinedCacheStore(memory: MemoryCacheStore(), persistent: store))
             let gate = ConditionLock(false)
             store.core.writing.submit { _ in gate.wait { $0 ? () : nil } }
-            try Tester(store).store([1])
+            try Harness(store).storeBody([1])
             let isFlushed = ConditionLock(false)
             cache.store.flush { isFlushed.withLockBroadcasting { $0 = true } }
             #expect(isFlushed.withLock { !$0 })
             gate.withLockBroadcasting { $0 = true }
             wait(for: isFlushed)
             #expect(try fixture.number("SELECT count(*) FROM entry") == 1)
-            try Tester(store).store([2], at: "https://example.org/2")
+            try Harness(store).storeBody([2], at: "https://example.org/2")
             await cache.flush()
             #expect(try fixture.number("SELECT count(*) FROM entry") == 2)
             close(store)
@@ -265,7 +265,7 @@
 
         @Test func foldersAndFilesArePrivate() throws {
             let store = try fixture.open()
-            try Tester(store).store(Tester.pattern(1, count: 20_000))
+            try Harness(store).storeBody(Harness.pattern(1, count: 20_000))
             _ = try store.summary()
             for name in ["", "/bodies", "/processes"] { #expect(try mode("cache" + name) == 0o700) }
             let processes = try FileManager.default.contentsOfDirectory(atPath: fixture.path + "/processes").map { "processes/" + $0 }
@@ -281,7 +281,7 @@
 
         /// `cp -r` gives a copy other permissions.
         @Test func folderOfACacheBecomesPrivate() throws {
-            try fixture.fill([Tester.url: Tester.pattern(1, count: 20_000)])
+            try fixture.fill([Harness.url: Harness.pattern(1, count: 20_000)])
             try fixture.temporary.write([], to: "cache/processes/12")
             let folders = ["cache", "cache/bodies", "cache/processes"]
             for name in folders { try fixture.temporary.setPermissions(name, 0o755) }
@@ -308,7 +308,7 @@
 
         @Test(arguments: ["cache", "cache/bodies", "cache/processes", "cache/index.sqlite"])
         func symbolicLinksAreRefused(name: String) throws {
-            try fixture.fill([Tester.url: [1]])
+            try fixture.fill([Harness.url: [1]])
             let path = fixture.temporary.path(of: name)
             try FileManager.default.moveItem(atPath: path, toPath: fixture.temporary.path(of: "moved"))
             try fixture.temporary.makeLink(name, to: fixture.temporary.path(of: "moved"))
@@ -322,24 +322,24 @@
         }
 
         @Test func bodyBehindALinkIsNotRead() async throws {
-            let octets = Tester.pattern(1, count: 20_000)
-            try fixture.fill([Tester.url: octets])
+            let octets = Harness.pattern(1, count: 20_000)
+            try fixture.fill([Harness.url: octets])
             let name = try #require(try fixture.bodyFiles.first)
             try fixture.temporary.write(octets, to: "other")
             try FileManager.default.removeItem(atPath: fixture.path + "/" + name)
             try fixture.temporary.makeLink("cache/" + name, to: fixture.temporary.path(of: "other"))
             let store = try fixture.open()
-            let body = try await Tester(store).entry().body
-            await #expect(throws: LoadError.self) { try await Tester.octets(of: body) }
+            let body = try await Harness(store).entry().body
+            await #expect(throws: LoadError.self) { try await Harness.octets(of: body) }
         }
 
         /// The use of an entry changes with each hit, so its row has no checksum for it.
         @Test(
             arguments: ["use_count = 9223372036854775807", "use_count = -1", "used = 9223372036854775807", "used = -1"])
         func absurdUseIsDamage(change: String) async throws {
-            try fixture.fill([Tester.url: [1]])
+            try fixture.fill([Harness.url: [1]])
             try fixture.execute("UPDATE entry SET \(change)")
-            #expect(try await Tester(try fixture.open()).entries().isEmpty)
+            #expect(try await Harness(try fixture.open()).entries().isEmpty)
         }
 
         // MARK: Other versions
@@ -349,7 +349,7 @@
                 ("PRAGMA user_version = 2", .newerVersion), ("PRAGMA application_id = 7", .foreignFile),
             ] as [(String, StoreError.Code)])
         func otherFormatIsAnError(sql: String, code: StoreError.Code) throws {
-            try fixture.fill([Tester.url: [1]])
+            try fixture.fill([Harness.url: [1]])
             try fixture.execute(sql)
             let error = try #require(fixture.openingError())
             #expect(error.code == code && error.message.contains("index.sqlite"))

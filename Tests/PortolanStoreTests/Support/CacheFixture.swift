@@ -41,7 +41,7 @@
         /// Opens the cache, stores bodies, and closes it.
         func fill(_ bodies: [String: [UInt8]], _ fields: String = "") throws {
             let store = try open()
-            for (url, octets) in bodies { try CacheStoreTester(store).store(octets, fields, at: url) }
+            for (url, octets) in bodies { try CacheStoreHarness(store).storeBody(octets, fields, at: url) }
             store.waitForClose()
         }
 

@@ -6,8 +6,8 @@ import Testing
 
 @testable import PortolanTransport
 
-/// `withoutWriteSignals` removes SIGPIPE and SIGXFSZ that its closure raises. The tests run on threads that block these
-/// signals, so that they can check for a pending signal.
+/// `withWriteSignalsBlocked` removes SIGPIPE and SIGXFSZ that its closure raises. The tests run on threads that block
+/// these signals, so that they can check for a pending signal.
 @Suite struct WriteSignalsTests {
     private static func isPending(_ signal: CInt = SIGPIPE) -> Bool {
         var pending = sigset_t()
@@ -19,7 +19,7 @@ import Testing
 
     @Test(arguments: [SIGPIPE, SIGXFSZ]) func signalRaisedByTheClosureIsRemoved(_ signal: CInt) async throws {
         let (isPendingInside, isPendingAfterwards) = try await inOwnThread {
-            let isPendingInside = withoutWriteSignals {
+            let isPendingInside = withWriteSignalsBlocked {
                 Self.raiseSignal(signal)
                 return Self.isPending(signal)
             }
@@ -31,7 +31,7 @@ import Testing
     @Test func signalThatWasPendingBeforeIsKept() async throws {
         let isPending = try await inOwnThread {
             Self.raiseSignal()
-            withoutWriteSignals { Self.raiseSignal() }
+            withWriteSignalsBlocked { Self.raiseSignal() }
             return Self.isPending()
         }
         #expect(isPending)

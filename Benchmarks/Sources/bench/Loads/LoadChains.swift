@@ -38,32 +38,33 @@ final class LoadChains: Sendable {
     @safe
     private final class Chain: LoadDelegate, @unchecked Sendable {  // … because the loads of a chain run one after another
         private let chains: LoadChains
-        /// A pointer, as in the C peers.
-        private let tally: UnsafeMutablePointer<bench_tally>
-        private var total = bench_tally()
+        /// A pointer, because a stored property would add an exclusivity check, which the C programs in this comparison
+        /// do not have.
+        private let currentBodyTally: UnsafeMutablePointer<bench_tally>
+        private var chainTally = bench_tally()
 
         init(_ chains: LoadChains) {
             self.chains = chains
-            unsafe tally = .allocate(capacity: 1)
-            unsafe tally.initialize(to: bench_tally())
+            unsafe currentBodyTally = .allocate(capacity: 1)
+            unsafe currentBodyTally.initialize(to: bench_tally())
         }
 
-        deinit { unsafe tally.deallocate() }
+        deinit { unsafe currentBodyTally.deallocate() }
 
         func loadNext() {
-            guard chains.remainingCount.subtract(1, ordering: .relaxed).newValue >= 0 else { return chains.end(with: total, nil) }
+            guard chains.remainingCount.subtract(1, ordering: .relaxed).newValue >= 0 else { return chains.end(with: chainTally, nil) }
             chains.loader.task(for: chains.request, delegate: self).resume()
         }
 
         func loadTask(_ task: LoadTask, didLoad bytes: borrowing RawSpan) -> Flow {
-            unsafe bytes.withUnsafeBytes { unsafe bench_tally_add(tally, $0.baseAddress, $0.count) }
+            unsafe bytes.withUnsafeBytes { unsafe bench_tally_add(currentBodyTally, $0.baseAddress, $0.count) }
             return .keepGoing
         }
 
         func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
-            if let error { return chains.end(with: total, error) }
-            unsafe total += tally.pointee
-            unsafe tally.pointee = bench_tally()
+            if let error { return chains.end(with: chainTally, error) }
+            unsafe chainTally += currentBodyTally.pointee
+            unsafe currentBodyTally.pointee = bench_tally()
             loadNext()
         }
     }

@@ -16,8 +16,8 @@ struct MemoryReport: AsyncParsableCommand {
     @Argument var largeSize: Int
 
     func run() async throws {
-        _ = try await HTTPBulkRows.competitor(competitor, HTTPTarget(url: smallURL, size: smallSize)).run()
-        let large = try HTTPBulkRows.competitor(competitor, HTTPTarget(url: largeURL, size: largeSize))
+        _ = try await HTTPBulkRows.competitor(named: competitor, loading: HTTPTarget(url: smallURL, size: smallSize)).run()
+        let large = try HTTPBulkRows.competitor(named: competitor, loading: HTTPTarget(url: largeURL, size: largeSize))
         let idle = try Self.status("VmRSS")
         let tally = try await large.run()
         print(tally.count, tally.sum, max(0, try Self.status("VmHWM") - idle))

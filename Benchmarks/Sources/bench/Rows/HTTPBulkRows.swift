@@ -4,8 +4,8 @@
 enum HTTPBulkRows {
     private static let size = 1 << 30
 
-    /// The processor time for 1 GiB. URLSession loads 64 MiB, because it is slow.
-    static func processorTime(_ fixture: Fixture) throws -> Row {
+    /// The processor time to load 1 GiB over http:. URLSession loads 64 MiB, because it is slow.
+    static func http(_ fixture: Fixture) throws -> Row {
         let target = try fixture.target(size)
         let short = try fixture.target(size / 16)
         return Row(
@@ -14,13 +14,14 @@ enum HTTPBulkRows {
             budget: .atMost(1.15, of: RawSocketLoop.name))
     }
 
-    /// The same over TLS. URLSession is not a peer, because on Linux it trusts only the certificate authorities of the
-    /// system.
-    static func secure(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: false) }
+    /// The processor time to load 1 GiB over https: with HTTP/1.1.
+    static func https1(_ fixture: Fixture) throws -> Row { try makeTLSRow(fixture, usesHTTP2: false) }
 
-    static func http2(_ fixture: Fixture) throws -> Row { try secure(fixture, usesHTTP2: true) }
+    /// The processor time to load 1 GiB over https: with HTTP/2.
+    static func https2(_ fixture: Fixture) throws -> Row { try makeTLSRow(fixture, usesHTTP2: true) }
 
-    private static func secure(_ fixture: Fixture, usesHTTP2: Bool) throws -> Row {
+    /// URLSession is not a peer, because on Linux it trusts only the certificate authorities of the system.
+    private static func makeTLSRow(_ fixture: Fixture, usesHTTP2: Bool) throws -> Row {
         let target = try fixture.secureTarget(size, usesHTTP2: usesHTTP2)
         return Row(
             unit: .secondsPerGigabyte, subject: try PortolanLoads.streamed(target, amount: size), peers: try peers(target),
@@ -41,7 +42,7 @@ enum HTTPBulkRows {
             budget: .atMost(16, .mebibytes))
     }
 
-    /// The same with 64 loads of 1 GiB that their delegate pauses.
+    /// The peak memory while a delegate pauses 64 loads of 1 GiB.
     static func pausedMemory(_ fixture: Fixture) throws -> Row {
         let (small, large) = (try fixture.target(1 << 10), try fixture.target(size))
         let reports = Sampler.Reports()
@@ -53,8 +54,8 @@ enum HTTPBulkRows {
 
     private static func pausedLoads(_ target: HTTPTarget) throws -> Competitor { try PausedLoads.competitor(target, count: 64) }
 
-    /// Returns the competitor with this name, which streams `target` or pauses loads of it.
-    static func competitor(_ name: String, _ target: HTTPTarget) throws -> Competitor {
+    /// Returns the competitor with this name. `64 paused` is Portolan with 64 paused loads. All others stream `target`.
+    static func competitor(named name: String, loading target: HTTPTarget) throws -> Competitor {
         let all = [try PortolanLoads.streamed(target, amount: target.size), try pausedLoads(target)] + (try peers(target))
         guard let match = all.first(where: { $0.name == name }) else { throw MeasurementError("there is no competitor '\(name)'") }
         return match

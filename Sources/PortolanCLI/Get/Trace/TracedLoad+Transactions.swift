@@ -26,13 +26,13 @@ struct TracedRequest {
 }
 
 extension TracedLoad {
-    /// The transactions for a recording: one for each request, including redirected ones.
+    /// The transactions of ``requests``, for a recording.
     var transactions: [Transaction] { requests.map(\.transaction) }
 
     /// The requests, including redirected ones and those that were sent again.
     var requests: [TracedRequest] {
         var requests: [TracedRequest] = []
-        /// The index of the first request of this attempt.
+        /// The index of the first request after the last `started` event. A retry of the load sends another `started`.
         var first = 0
         for event in events {
             let time = event.time - (requests.last?.start ?? .zero)
@@ -61,13 +61,14 @@ extension TracedLoad {
         }
         if lostEvents > 0, let last = requests.indices.last {
             requests[last].transaction.append(
-                .interrupted("\(lostEvents) events are missing in it"), at: requests[last].transaction.end)
+                .interrupted("the recording lacks \(lostEvents) events"), at: requests[last].transaction.end)
         }
         return requests
     }
 
-    /// Assigns timings to the requests of an attempt, from the last to the first. For each response after which the
-    /// same request was sent again, adds a request. The repeated request starts at the end of that response.
+    /// Assigns timings to the requests of an attempt, from the last to the first. If a request was sent again (for
+    /// example after a 401, 407 or 417), inserts the refused transmission as a request of its own, and moves the start
+    /// of the repeated request to the end of that response.
     private func assign(_ timings: [RequestTimings], of requests: inout [TracedRequest], from first: Int, since start: Duration) {
         guard first < requests.count else { return }
         // The index of the request that was handled last; it starts behind the last request.
@@ -79,8 +80,8 @@ extension TracedLoad {
                 requests[index].transaction.timings = timings
                 continue
             }
-            // If the previous iteration handled a refusal, too, `requests[index]` is the request of that refusal. It
-            // starts at the end of the refusal that this iteration handles.
+            // The loop runs backwards. `requests[index]` is the next transmission, possibly also a refused one. It
+            // starts when this refusal ends.
             index = min(index, requests.count - 1)
             var refused = requests[index].transaction
             let (begin, end) = (start + timings.start, start + (timings.end ?? timings.start))
@@ -92,8 +93,8 @@ extension TracedLoad {
             )
             refused.append(.finished, at: refused.end)
             (refused.timings, refused.wasRepeated) = (timings, true)
-            let challenges = requests[index].removeChallenges(answeredAfter: refusal.status.code, at: refused.end)
-            requests.insert(TracedRequest(transaction: refused, start: begin, challenges: challenges), at: index)
+            let challenge = requests[index].removeLastAnsweredChallenge(for: refusal.status.code, at: refused.end)
+            requests.insert(TracedRequest(transaction: refused, start: begin, challenges: challenge.map { [$0] } ?? []), at: index)
         }
     }
 
@@ -123,21 +124,23 @@ extension TracedRequest {
         for index in challenges.indices { challenges[index].time = max(.zero, challenges[index].time - delay) }
     }
 
-    /// Removes and returns the last challenge that the load answered because of a response with this status.
+    /// Removes and returns the last answered challenge of the server (status 401) or of the proxy (status 407). `nil`
+    /// if there is none, and for another status.
     ///
-    /// - Parameter time: the time of the response, since the start of its request.
-    fileprivate mutating func removeChallenges(answeredAfter status: Int, at time: Duration) -> [Challenge] {
+    /// - Parameter time: the time of the response, since the start of its request. It becomes the challenge's time.
+    fileprivate mutating func removeLastAnsweredChallenge(for status: Int, at time: Duration) -> Challenge? {
         guard status == 401 || status == 407,
             let index = challenges.lastIndex(where: { $0.isAnswered && $0.space.isProxy == (status == 407) })
-        else { return [] }
+        else { return nil }
         var challenge = challenges.remove(at: index)
         challenge.time = time
-        return [challenge]
+        return challenge
     }
 }
 
 extension Transaction.Event {
-    /// `nil` for an event that describes only the transport.
+    /// `nil` for an event that a transaction does not contain, for example about the transport, the cache or a nested
+    /// load.
     fileprivate init?(_ kind: TracedLoad.TraceEventKind) {
         switch kind {
         case .data(let kept, let count): self = .data(kept, count: count)
@@ -166,7 +169,7 @@ extension ArchivedCache {
         if status.reason == .noResponse { before = .absent }
         switch status.source {
         case .hit:
-            guard let use = status.use else { return }
+            guard let use = status.previousUse else { return }
             let expiry = status.timeToLive.map { time + Double($0) }
             before = .entry(Entry(expiry: expiry, lastUse: use.time, entityTag: tag, useCount: use.count))
             after = .entry(Entry(expiry: expiry, lastUse: time, entityTag: tag, useCount: use.count + 1))

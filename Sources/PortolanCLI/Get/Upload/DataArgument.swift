@@ -23,7 +23,7 @@ struct DataArgument: Equatable {
 
     init(_ kind: Kind, _ text: String) { (self.kind, self.text) = (kind, text) }
 
-    init?(_ argument: OrderedArgument) {
+    init?(_ argument: TaggedArgument) {
         guard let kind = Kind(rawValue: argument.kind) else { return nil }
         self.init(kind, argument.value)
     }

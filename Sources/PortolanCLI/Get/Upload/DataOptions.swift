@@ -43,7 +43,7 @@ struct DataOptions: ParsableArguments {
 
     /// The values of the options above in their order. See ``GetArguments``.
     @Option(name: .customLong("ordered-data"), parsing: .unconditionalSingleValue, help: .hidden)
-    var orderedData: [OrderedArgument] = []
+    var orderedData: [TaggedArgument] = []
 
     @Option(
         name: [.customShort("F", allowingJoined: true), .customLong("form")], parsing: .unconditionalSingleValue,
@@ -61,7 +61,7 @@ struct DataOptions: ParsableArguments {
 
     /// The values of the two options above in their order. See ``GetArguments``.
     @Option(name: .customLong("ordered-form"), parsing: .unconditionalSingleValue, help: .hidden)
-    var orderedForm: [OrderedArgument] = []
+    var orderedForm: [TaggedArgument] = []
 
     @Flag(
         name: [.customShort("G"), .customLong("get")],

@@ -7,11 +7,11 @@ extension LoadError {
     static func reset(by key: ConnectionKey, _ code: HTTP2ErrorCode) -> LoadError {
         let remedy =
             switch code {
-            case .refusedStream, .enhanceYourCalm: "load it later, or fewer at a time"
+            case .refusedStream, .enhanceYourCalm: "try again later, or send fewer requests at the same time"
             case .http11Required: "ask for HTTP/1.1"
             default: "try again, or ask for HTTP/1.1"
             }
-        return LoadError(.connectionLost, message: "\(key) ended the response with \(code.name); \(remedy)")
+        return LoadError(.connectionLost, message: "\(key) reset the stream with \(code.name); \(remedy)")
     }
 
     /// The server ended the connection with `GOAWAY`, and reported that it did not process the request.
@@ -25,7 +25,7 @@ extension LoadError {
         LoadError(
             .timedOut,
             message: "\(key) allowed no request for \(time) (SETTINGS_MAX_CONCURRENT_STREAMS is 0, "
-                + "RFC 9113 §6.5.2); try later, or ask for HTTP/1.1")
+                + "RFC 9113 §6.5.2); try again later, or ask for HTTP/1.1")
     }
 
     /// The server broke a rule of HTTP/2, so the connection or the stream has ended.

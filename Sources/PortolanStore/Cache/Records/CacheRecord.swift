@@ -33,7 +33,7 @@
             guard input.byte() == Self.format, let count = input.count() else { return nil }
             var checksums: [UInt64] = []
             for _ in 0..<count {
-                guard let checksum = input.checksum() else { return nil }
+                guard let checksum = input.uint64() else { return nil }
                 checksums.append(checksum)
             }
             guard let head = CacheEntryHead(decoding: octets, from: octets.count - input.remainingCount, key: expected),

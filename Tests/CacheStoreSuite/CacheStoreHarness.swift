@@ -7,23 +7,19 @@ import PortolanURL
 import Synchronization
 import Testing
 
-/// A store under test, and shorthand for the cases of ``CacheStoreCase``.
-package struct CacheStoreTester: Sendable {
+/// Helper methods for ``CacheStoreCase``. They write to and read from the store under test.
+package struct CacheStoreHarness: Sendable {
     package let store: any CacheStore
-    /// Called before each look-up, for stores that another process serves.
-    private let settle: @Sendable () async -> Void
 
-    package init(_ store: any CacheStore, settle: @escaping @Sendable () async -> Void = {}) {
-        (self.store, self.settle) = (store, settle)
-    }
+    package init(_ store: any CacheStore) { self.store = store }
 
-    /// Sun, 06 Nov 1994 08:49:37 GMT
-    package static let now: Int64 = 784_111_777
+    /// The time of all tests: Sun, 06 Nov 1994 08:49:37 GMT.
+    package static let referenceTime: Int64 = 784_111_777
     package static let url = "https://example.org/a"
 
     // MARK: Values
 
-    /// Fields of lines such as `Cache-Control: max-age=1`, separated by ` | `.
+    /// Parses header fields from one string. ` | ` separates the fields, for example `ETag: "a" | Vary: Accept`.
     package static func fields(_ text: String) throws -> HTTPFields {
         var fields = HTTPFields()
         for line in text.split(separator: " | ") {
@@ -38,7 +34,7 @@ package struct CacheStoreTester: Sendable {
         CacheKey(try URLRecord(parsing: url), partition: partition)
     }
 
-    package static func opening(
+    package static func makeOpening(
         _ url: String = url, request: String = "", expectedLength: Int? = nil, partition: String? = nil
     ) throws -> CacheOpening {
         let response = Response(url: try URLRecord(parsing: url), status: .ok)
@@ -47,14 +43,15 @@ package struct CacheStoreTester: Sendable {
         return opening
     }
 
-    /// A response that was requested and received `received` seconds after ``now``. `Vary` selects by `request`.
-    package static func stored(
-        _ text: String = "", _ url: String = url, request: String = "", content: StoredContent, received: Int64 = 0
+    /// A stored response. Its request time and response time are `secondsAfterReference` seconds after
+    /// ``referenceTime``. `request` has the fields that `Vary` names.
+    package static func makeStoredResponse(
+        _ fields: String = "", _ url: String = url, request: String = "", content: StoredContent, secondsAfterReference: Int64 = 0
     ) throws -> StoredResponse {
-        let fields = try fields(text)
+        let (headerFields, time) = (try Self.fields(fields), referenceTime + secondsAfterReference)
         return StoredResponse(
-            url: try URLRecord(parsing: url), status: .ok, fields: fields, requestTime: now + received, responseTime: now + received,
-            selectingFields: try #require(SelectingFields(vary: fields, request: try Self.fields(request))), content: content)
+            url: try URLRecord(parsing: url), status: .ok, fields: headerFields, requestTime: time, responseTime: time,
+            selectingFields: try #require(SelectingFields(vary: headerFields, request: try Self.fields(request))), content: content)
     }
 
     /// Octets that are different for each seed below 256.
@@ -67,8 +64,9 @@ package struct CacheStoreTester: Sendable {
         return octets
     }
 
-    package static func parts(_ range: Range<Int>, length: Int?) -> StoredContent {
-        StoredContent(ByteRangeSet(Int64(range.lowerBound)..<Int64(range.upperBound)), completeLength: length.map { Int64($0) })
+    package static func makeContent(_ range: Range<Int>, completeLength: Int?) -> StoredContent {
+        StoredContent(
+            ByteRangeSet(Int64(range.lowerBound)..<Int64(range.upperBound)), completeLength: completeLength.map { Int64($0) })
     }
 
     // MARK: Writing
@@ -79,31 +77,35 @@ package struct CacheStoreTester: Sendable {
     ///
     /// - Returns: whether the store has accepted all octets.
     @discardableResult
-    package func store(
-        _ octets: [UInt8], _ fields: String = "", at url: String = url, request: String = "", received: Int64 = 0, partition: String? = nil
+    package func storeBody(
+        _ octets: [UInt8], _ fields: String = "", at url: String = url, request: String = "", secondsAfterReference: Int64 = 0,
+        partition: String? = nil
     ) throws -> Bool {
-        let opening = try Self.opening(url, request: request, expectedLength: octets.count, partition: partition)
+        let opening = try Self.makeOpening(url, request: request, expectedLength: octets.count, partition: partition)
         guard let writer = store.openWriter(opening), Self.write(octets, to: writer) else { return false }
         writer.finish(
-            try Self.stored(fields, url, request: request, content: .complete(length: Int64(octets.count)), received: received),
+            try Self.makeStoredResponse(
+                fields, url, request: request, content: .complete(length: Int64(octets.count)),
+                secondsAfterReference: secondsAfterReference),
             trailers: nil)
         return true
     }
 
-    /// Stores octets from a position, which need not be all octets.
-    package func storePart(_ octets: [UInt8], at position: Int, of length: Int, extending extended: CacheEntry? = nil) throws {
-        var opening = try Self.opening()
-        (opening.position, opening.extended) = (Int64(position), extended?.id)
+    /// Stores a part of a body. `position` is the offset of its first octet, and `length` is the size of the whole
+    /// body.
+    package func storePart(_ octets: [UInt8], at position: Int, of length: Int, extending incompleteEntry: CacheEntry? = nil) throws {
+        var opening = try Self.makeOpening()
+        (opening.position, opening.extended) = (Int64(position), incompleteEntry?.id)
         guard let writer = store.openWriter(opening) else { return }
         for octet in octets { _ = Self.write([octet], to: writer) }
-        let part = try Self.stored("ETag: \"a\"", content: Self.parts(position..<position + octets.count, length: length))
-        writer.finish(try extended.map { try #require($0.stored.combined(with: part)) } ?? part, trailers: nil)
+        let content = Self.makeContent(position..<position + octets.count, completeLength: length)
+        let part = try Self.makeStoredResponse("ETag: \"a\"", content: content)
+        writer.finish(try incompleteEntry.map { try #require($0.stored.combined(with: part)) } ?? part, trailers: nil)
     }
 
     // MARK: Reading
 
     package func entries(_ url: String = url, partition: String? = nil) async throws -> [CacheEntry] {
-        await settle()
         let key = try Self.key(url, partition: partition)
         return await withCheckedContinuation { continuation in store.lookUp(key) { continuation.resume(returning: $0) } }
     }
@@ -123,7 +125,7 @@ package struct CacheStoreTester: Sendable {
         return bodies
     }
 
-    /// Reads octets of a body, at most `limit` at once.
+    /// Reads octets of a body, in reads of at most `limit` octets.
     package static func octets(of body: any CacheBody, _ range: Range<Int64>? = nil, atMost limit: Int = .max) async throws -> [UInt8] {
         let reader = CacheBodyCollector(body.makeReader(of: range ?? 0..<body.ranges.count))
         defer { reader.close() }
@@ -135,11 +137,11 @@ package struct CacheStoreTester: Sendable {
 /// Collects the octets of one reader.
 package final class CacheBodyCollector: Sendable {
     private let reader: any CacheBodyReader
-    private let received = Mutex<[UInt8]>([])
+    private let collectedOctets = Mutex<[UInt8]>([])
 
     package init(_ reader: any CacheBodyReader) { self.reader = reader }
 
-    package var octets: [UInt8] { received.withLock { $0 } }
+    package var octets: [UInt8] { collectedOctets.withLock { $0 } }
 
     /// Waits for the next octets.
     ///
@@ -151,7 +153,7 @@ package final class CacheBodyCollector: Sendable {
                     atMost: limit,
                     { bytes in
                         #expect(bytes.byteCount > 0 && bytes.byteCount <= limit)
-                        unsafe bytes.withUnsafeBytes { octets in received.withLock { unsafe $0.append(contentsOf: octets) } }
+                        unsafe bytes.withUnsafeBytes { octets in collectedOctets.withLock { unsafe $0.append(contentsOf: octets) } }
                     },
                     whenReady: { continuation.resume(returning: BodyRead.wait) })
                 if case .wait = result { return }

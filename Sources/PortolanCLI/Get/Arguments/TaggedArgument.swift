@@ -2,8 +2,9 @@
 
 import ArgumentParser
 
-/// A value with its kind, `KIND:VALUE`, of one of the hidden options of ``GetArguments``.
-struct OrderedArgument: ExpressibleByArgument, Equatable {
+/// The value of a hidden option such as `--ordered-data`, in the form `KIND:VALUE`. ``GetArguments`` adds these options
+/// to preserve the order of options such as `-d` and `--data-raw`.
+struct TaggedArgument: ExpressibleByArgument, Equatable {
     let kind: String
     let value: String
 

@@ -15,10 +15,10 @@ struct SupervisorProcess {
     let runner: ConformanceRunner
     let checks: [ConformanceCheck]
     let callLog: CallLog
-    let result: SealedResult
+    let result: SignedResult
     let runnerProcess: pid_t
     /// The pipe from which orders are read, and the pipe to which reports are written.
-    let orderPipe, reportPipe: Int32
+    let orderReadEnd, reportWriteEnd: Int32
 
     /// How long leftover processes have to end by themselves after a check that exited with its result.
     private static let gracePeriod = Duration.milliseconds(250)
@@ -40,7 +40,9 @@ struct SupervisorProcess {
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
         guard getppid() == runnerProcess else { exitNow() }
-        while let order = nextOrder(), checks.indices.contains(order.number) { runCheck(checks[order.number], order).write(to: reportPipe) }
+        while let order = nextOrder(), checks.indices.contains(order.number) {
+            runCheck(checks[order.number], order).write(to: reportWriteEnd)
+        }
         exitNow()
     }
 
@@ -54,7 +56,7 @@ struct SupervisorProcess {
     private func nextOrder() -> CheckOrder? {
         var bytes = [UInt8](repeating: 0, count: CheckOrder.size)
         while true {
-            let count = unsafe read(orderPipe, &bytes, bytes.count)
+            let count = unsafe read(orderReadEnd, &bytes, bytes.count)
             if count == bytes.count { return CheckOrder(bytes) }
             guard count < 0, errno == EINTR else { return nil }
         }
@@ -66,7 +68,7 @@ struct SupervisorProcess {
         let supervisor = getpid()
         let child = fork()
         if child == 0 {
-            for descriptor in [orderPipe, reportPipe] { close(descriptor) }
+            for descriptor in [orderReadEnd, reportWriteEnd] { close(descriptor) }
             if let folder = runner.folder { close(folder.lifeDescriptor) }
             var runner = runner
             (runner.hungLoads, runner.hungSteps) = (order.hungLoads, order.hungSteps)
@@ -77,7 +79,7 @@ struct SupervisorProcess {
             return report
         }
         setpgid(child, child)
-        report.process = child
+        report.processID = child
         while true {
             if let status = reap(until: child) {
                 report.status = status
@@ -92,7 +94,7 @@ struct SupervisorProcess {
             wait(report.wasKilledAtLimit ? Self.pollInterval : min(remainingTime, Self.pollInterval))
             if portolan_is_held_after_end(child) == 1 { endTracers(of: child) }
         }
-        report.leftProcessNames = endLeftovers(after: report.status == ChildProcess.endedStatus ? Self.gracePeriod : .zero)
+        report.remainingProcessNames = endLeftovers(after: report.status == ChildProcess.endedStatus ? Self.gracePeriod : .zero)
         return report
     }
 

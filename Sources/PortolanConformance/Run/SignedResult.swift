@@ -16,7 +16,7 @@ import PortolanPlugins
 /// this memory. So a plugin that writes to all memory that it finds, ends the process, or continues in another process
 /// leaves no valid result.
 @safe
-final class SealedResult: @unchecked Sendable {  // … because one process at a time writes to it, on one thread
+final class SignedResult: @unchecked Sendable {  // … because one process at a time writes to it, on one thread
     private static let signatureSize = 64
     /// The offsets of the signature, the length, the seal and the bytes.
     private static let (signatureStart, lengthStart, sealStart, bytesStart) = (64, 128, 192, 4096)
