@@ -106,4 +106,5 @@
 @_exported public import struct `PortolanTransport`.ClientIdentity
 @_exported public import struct `PortolanTransport`.ServerCertificate
 @_exported public import struct `PortolanTransport`.ConnectionOverrides
+@_exported public import struct `PortolanTransport`.NetworkServiceType
 @_exported public import struct `PortolanTransport`.ProxyPolicy

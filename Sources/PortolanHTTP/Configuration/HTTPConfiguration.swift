@@ -15,6 +15,8 @@ public struct HTTPConfiguration: Sendable {
     public var proxies = ProxyPolicy.environment
     /// Where connections go instead of to the host and the port of the URL.
     public var connectionOverrides = ConnectionOverrides()
+    /// The kind of traffic on the connections.
+    public var networkServiceType = NetworkServiceType.default
     /// Whether the client offers HTTP/2 over TLS.
     public var allowsHTTP2 = true
     /// Limits for the decoded size of bodies.

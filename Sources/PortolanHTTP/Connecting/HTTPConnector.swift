@@ -51,6 +51,7 @@ extension HTTPConfiguration {
         transport.userAgent = userAgent
         transport.limits = messageLimits
         transport.overrides = connectionOverrides
+        transport.networkServiceType = networkServiceType
         return transport
     }
 }

@@ -138,7 +138,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
     private func connect(to addresses: [SocketAddress], _ host: String, _ port: Int) {
         // The client can have stopped the load when it received the step.
         guard completion != nil else { return }
-        let race = ConnectionRace(to: addresses, on: loop) { [self] result in
+        let race = ConnectionRace(to: addresses, on: loop, for: configuration.networkServiceType) { [self] result in
             switch result {
             case .success(let (socket, address)): didConnect(socket, address)
             case .failure(let error): fail(.cannotConnect(to: host, port: port, error).attributed(to: endpoint.proxy))

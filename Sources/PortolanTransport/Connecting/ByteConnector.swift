@@ -10,6 +10,7 @@ package struct TransportConfiguration: Sendable {
     package var connectTimeout = Duration.seconds(30)
     package var tls = TLSSettings()
     package var overrides = ConnectionOverrides()
+    package var networkServiceType = NetworkServiceType.default
     /// The maximum number of bytes for one read from a socket.
     package var readSize = 512 << 10
     /// The `User-Agent` of CONNECT requests; `nil` sends none.

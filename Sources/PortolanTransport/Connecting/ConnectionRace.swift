@@ -21,6 +21,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
     static let maximumAddressCount = 64
 
     private let loop: SocketEventLoop
+    private let service: NetworkServiceType
     private var remainingAddresses: ArraySlice<SocketAddress>
     private var connectingSockets: [ConnectingSocket] = []
     private var timer: ScheduledTimer?
@@ -32,10 +33,10 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
     ///   - addresses: at least one address.
     ///   - completion: called once, unless the race is cancelled. It can be called inside ``start()``.
     init(
-        to addresses: [SocketAddress], on loop: SocketEventLoop,
+        to addresses: [SocketAddress], on loop: SocketEventLoop, for service: NetworkServiceType,
         completion: @escaping (Result<(Socket, SocketAddress), SocketError>) -> Void
     ) {
-        self.loop = loop
+        (self.loop, self.service) = (loop, service)
         self.completion = completion
         remainingAddresses = Self.interleaved(addresses).prefix(Self.maximumAddressCount)
     }
@@ -61,7 +62,7 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
         timer?.cancel()
         timer = nil
         while completion != nil, let address = remainingAddresses.popFirst() {
-            guard let socket = Socket.make(address.family) else {
+            guard let socket = Socket.make(address.family, for: service) else {
                 record(errno)
                 continue
             }

@@ -11,7 +11,7 @@ package import PortolanCore
 /// A connected socket of a ``SocketEventLoop``, in clear text or with TLS. Use it on that event loop only.
 package final class SocketConnection: ByteConnection, PolledSocket {
     private let sockets: SocketEventLoop
-    private let socket: Socket
+    let socket: Socket
     private let readSize: Int
     private var receiver: (any ByteConnectionReceiver)?
     /// Identifies the socket for the poller.

@@ -23,12 +23,18 @@ final class Socket: TLSRecordTransport {
     deinit { close() }
 
     /// - Returns: `nil` if the system can't make a socket; errno has the reason.
-    static func make(_ family: CInt) -> Socket? {
+    static func make(_ family: CInt, for service: NetworkServiceType = .default) -> Socket? {
         let descriptor = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         var on: CInt = 1
         // Requests are sent immediately. Small writes that belong together use MSG_MORE.
         unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+        if service != .default {
+            var field = CInt(service.rawValue)
+            let (level, option) = family == AF_INET6 ? (CInt(IPPROTO_IPV6), IPV6_TCLASS) : (CInt(IPPROTO_IP), IP_TOS)
+            // A wish only: a connection without it is as good.
+            unsafe setsockopt(descriptor, level, option, &field, socklen_t(MemoryLayout<CInt>.size))
+        }
         return Socket(descriptor)
     }
 

@@ -87,6 +87,19 @@ import Testing
         try await server.stop()
     }
 
+    @Test("The service type of the configuration is that of the connection's socket")
+    func serviceTypeOfTheConnection() async throws {
+        let server = try await SecureServer("good") { $0.prelude = [.send(text: "ready")] }
+        let client = try Client { $0.networkServiceType = .background }
+        let connection = try await client.open(to: server.port, offering: nil).get()
+        client.runOnLoop { connection.value.transport.setReceiver(client) }
+        #expect(client.runOnLoop { connection.value.transport.socket.serviceField() } == 0x04)
+        try await client.wait(for: "ready")
+        client.runOnLoop { connection.value.transport.close() }
+        #expect(try await client.textAtEnd() == "ready")
+        try await server.stop()
+    }
+
     /// An attacker on the path could add bytes after the server's agreement to start TLS. The client must not treat
     /// these bytes as protected.
     @Test("Cleartext bytes after the server's agreement fail the handshake")
@@ -235,8 +248,9 @@ private final class Client: ByteConnectionReceiver, Sendable {
     private let trigger = Mutex<(text: String, action: @Sendable () -> Void)?>(nil)
     let isIdle = false
 
-    init() throws {
+    init(_ change: (inout TransportConfiguration) -> Void = { _ in }) throws {
         var configuration = TransportConfiguration()
+        change(&configuration)
         configuration.tls.trustRoots = .only([.file(path: try certificates().path("authority.pem"))])
         contexts = TLSContextCache(configuration.tls)
         connector = ByteConnector(configuration, contexts: contexts, on: try SocketEventLoop())
