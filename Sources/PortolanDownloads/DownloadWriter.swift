@@ -86,6 +86,11 @@ final class DownloadWriter: DelegatingDelegate {
         if let outcome { observer(outcome) }
     }
 
+    /// The outcome. Called after the end.
+    var endedOutcome: Outcome {
+        state.withLock { $0.outcome } ?? .failure(LoadError(.unknown, message: "the download has not ended"))
+    }
+
     // MARK: - Events
 
     func loadTask(_ task: LoadTask, didReceive response: Response) -> Flow {

@@ -119,10 +119,8 @@ extension Loader {
         if !whole.fields.contains(.acceptEncoding) { whole.fields[.acceptEncoding] = "identity" }
         var rest = whole
         part?.requestRest(in: &rest)
-        var storable = request
-        storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
         let writer = DownloadWriter(
-            storable, to: destination, resuming: part,
+            requestForResumeData(request), to: destination, resuming: part,
             restartReason: data != nil && part == nil ? "the file with the received bytes is gone" : nil, delegate: delegate)
         guard part != nil else { return (task(for: rest, delegate: writer, on: queue), writer) }
         let task = task(for: rest, delegate: writer, on: queue) { [whole] in writer.startsOver(after: $0) ? whole : nil }
@@ -154,5 +152,13 @@ extension LoadTask {
         await withCheckedContinuation { continuation in
             cancel { continuation.resume(returning: $0) }
         }
+    }
+
+    /// The request without the fields that are only for its origin, such as `Authorization`. Resume data has the other
+    /// fields.
+    func requestForResumeData(_ request: Request) -> Request {
+        var storable = request
+        storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
+        return storable
     }
 }

@@ -17,6 +17,9 @@ public struct ByteChunks: AsyncSequence, Sendable {
     /// The task that loads the body.
     public var task: LoadTask { source.task }
 
+    /// Whether a part of the body was read.
+    package var isPartlyRead: Bool { source.queue.isPartlyRead }
+
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
     }

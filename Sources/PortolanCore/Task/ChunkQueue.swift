@@ -15,6 +15,8 @@ final class ChunkQueue: DelegatingDelegate {
         var chunks: [[UInt8]] = []
         /// The index of the first chunk that was not read.
         var firstUnreadIndex = 0
+        /// The reader has received a chunk.
+        var isPartlyRead = false
         var bufferedByteCount = 0
         var end: Piece?
         /// The reader has received the end.
@@ -48,6 +50,8 @@ final class ChunkQueue: DelegatingDelegate {
         }
         if let response { receive(response) }
     }
+
+    var isPartlyRead: Bool { state.withLock { $0.isPartlyRead } }
 
     var response: ResponseResult? { state.withLock { $0.response } }
 
@@ -127,6 +131,7 @@ extension ChunkQueue.State {
             if end != nil { hasReaderEnded = true }
             return (end, false)
         }
+        isPartlyRead = true
         let chunk = chunks[firstUnreadIndex]
         chunks[firstUnreadIndex] = []
         firstUnreadIndex += 1
@@ -159,6 +164,7 @@ extension ChunkQueue.State {
         _ chunk: [UInt8], limit: Int, coalescedSize: Int
     ) -> ((@Sendable (ChunkQueue.Piece) -> Void)?, Flow) {
         if let reader {
+            isPartlyRead = true
             self.reader = nil
             return (reader, .keepGoing)
         }
