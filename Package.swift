@@ -102,6 +102,7 @@ let package = Package(
         .library(name: "PortolanPlugins", targets: ["PortolanPlugins"]),
         .library(name: "PortolanStore", targets: ["PortolanStore"]),
         .library(name: "PortolanBackground", targets: ["PortolanBackground"]),
+        .library(name: "PortolanRunLoop", targets: ["PortolanRunLoop"]),
         .library(name: "PortolanRedis", targets: ["PortolanRedis"]),
         .library(name: "PortolanMetrics", targets: ["PortolanMetrics"]),
         .library(name: "PortolanTracing", targets: ["PortolanTracing"]),
@@ -163,6 +164,8 @@ let package = Package(
                 .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
             ],
             swiftSettings: strict),
+        // A target of its own, because it needs the whole of Foundation.
+        .target(name: "PortolanRunLoop", dependencies: ["PortolanCore"], swiftSettings: strict),
         // Empty without the trait Redis.
         .target(
             name: "PortolanRedis",
@@ -341,6 +344,9 @@ let package = Package(
         .testTarget(
             name: "PortolanTraceTests",
             dependencies: ["PortolanTrace", "PortolanCore", "PortolanJSON", "PortolanTestSupport", httpTypes],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PortolanRunLoopTests", dependencies: ["PortolanRunLoop", "PortolanCore", "PortolanTestSupport", "TestThreads"],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],

@@ -25,6 +25,7 @@ import Testing
         ("PortolanPlugins", ["PortolanPlugins"], nil),
         ("PortolanStore", ["PortolanStore"], nil),
         ("PortolanBackground", ["PortolanBackground"], nil),
+        ("PortolanRunLoop", ["PortolanRunLoop"], nil),
         ("PortolanRedis", ["PortolanRedis"], nil),
         ("PortolanMetrics", ["PortolanMetrics"], nil),
         ("PortolanTracing", ["PortolanTracing"], nil),

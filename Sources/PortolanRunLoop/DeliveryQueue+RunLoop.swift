@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import PortolanCore
+import Synchronization
+
+extension DeliveryQueue {
+    /// Delivers on the thread of a run loop, while the run loop runs in one of the modes.
+    ///
+    ///     let task = loader.task(for: request, delegate: delegate, on: DeliveryQueue(.current))
+    ///     task.resume()
+    ///     while !delegate.hasEnded { _ = RunLoop.current.run(mode: .default, before: .distantFuture) }
+    ///
+    /// The queue is an input source of the run loop: `run(mode:before:)` waits for events, and returns after it has
+    /// delivered some. While the run loop does not run, or runs in another mode, the events wait, and the load pauses
+    /// when `Loader.Configuration.bufferSize` bytes wait. If a delegate runs the run loop itself, the next event waits
+    /// until the delegate returns. The source is removed when the queue and its loads are released.
+    ///
+    /// The main run loop also runs the main dispatch queue. For that, the module `Portolan` has an initializer that
+    /// does not need Foundation.
+    ///
+    /// - Parameter modes: the modes in which events are delivered.
+    public init(_ runLoop: RunLoop, modes: [RunLoop.Mode] = [.default]) {
+        let connection = RunLoopConnection(runLoop, modes)
+        self.init { connection.append($0) }
+    }
+}
+
+/// The source of a delivery queue, in the run loop until this object is released.
+private final class RunLoopConnection: @unchecked Sendable {  // … because threads only signal the source and add timers
+    private let runLoop: RunLoop
+    private let modes: [RunLoop.Mode]
+    private let source = JobSource()
+
+    init(_ runLoop: RunLoop, _ modes: [RunLoop.Mode]) {
+        (self.runLoop, self.modes) = (runLoop, modes)
+        for mode in modes { runLoop._add(source, forMode: mode) }
+    }
+
+    /// The run loop releases the source, because its thread can be about to call it.
+    deinit {
+        source.invalidate()
+        nonisolated(unsafe) let source = source  // … because the closure only releases it
+        runLoop.perform(inModes: modes) { _ = unsafe source }
+    }
+
+    /// A job that waits retains the source.
+    func append(_ job: @escaping @Sendable () -> Void) {
+        guard source.append({ [self] in withExtendedLifetime(self) { job() } }) else { return }
+        source.signal()
+        // A signal does not wake a run loop that waits, but a new timer does.
+        let timer = Timer(fire: Date(), interval: 0, repeats: false) { _ in }
+        for mode in modes { runLoop.add(timer, forMode: mode) }
+    }
+}
+
+/// Jobs that wait for a run loop. The base class is public in Foundation for Linux, and XCTest waits with it.
+private final class JobSource: RunLoop._Source {
+    private struct State {
+        var jobs: [@Sendable () -> Void] = []
+        var isRunning = false
+    }
+
+    private let state = Mutex(State())
+
+    /// - Returns: whether the source must be signalled: it is idle, and these are its first jobs.
+    func append(_ job: @escaping @Sendable () -> Void) -> Bool {
+        state.withLock { state in
+            state.jobs.append(job)
+            return state.jobs.count == 1 && !state.isRunning
+        }
+    }
+
+    /// Runs the jobs that wait, one after another. Called by the run loop. Jobs that come in the meantime run in a
+    /// later call, so that other sources have their turn.
+    override func perform() {
+        let jobs = state.withLock { state -> [@Sendable () -> Void] in
+            // While a job runs, only that job can have run the run loop.
+            guard !state.isRunning, !state.jobs.isEmpty else { return [] }
+            state.isRunning = true
+            defer { state.jobs = [] }
+            return state.jobs
+        }
+        if jobs.isEmpty { return }
+        for job in jobs { job() }
+        let mustRunAgain = state.withLock { state in
+            state.isRunning = false
+            return !state.jobs.isEmpty
+        }
+        if mustRunAgain { signal() }
+    }
+}
