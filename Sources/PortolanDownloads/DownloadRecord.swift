@@ -5,8 +5,9 @@ import PortolanFileSystem
 
 /// The resume data of a running download, in a file beside its partial file, in case the program is killed.
 ///
-/// It is written once, before the partial file is made, so that no kill leaves a partial file without it. It does not
-/// contain the number of bytes: that is the size of the partial file.
+/// It is written before the partial file is made, so that no kill leaves a partial file without it. It does not contain
+/// the number of bytes, because that is the size of the partial file. The exception is a file with gaps
+/// (``ParallelDownload``).
 enum DownloadRecord {
     private static let suffix = ".json"
     /// Longer files are not records.
@@ -19,6 +20,23 @@ enum DownloadRecord {
         guard let bytes = try? JSONEncoder().encode(data), let record = try? FileSystem.create(path + suffix, mode: 0o600) else { return }
         do throws(SystemError) {
             try record.write(all: Array(bytes))
+            try record.close()
+        } catch {
+            remove(ofFileAt: path)
+        }
+    }
+
+    /// Replaces the contents of a record. It is one small write, so a killed program leaves the old or the new
+    /// contents.
+    static func update(_ data: ResumeData, ofFileAt path: String) {
+        // `try?` because a download without a record is only lost if the program is killed.
+        guard let bytes = try? JSONEncoder().encode(data),
+            let record = try? FileSystem.openForWriting(path + suffix, appends: false, followsLinks: false)
+        else { return }
+        let padding = max(0, (FileSystem.size(of: record) ?? 0) - Int64(bytes.count))
+        let contents = Array(bytes) + [UInt8](repeating: UInt8(ascii: " "), count: Int(padding))
+        do throws(SystemError) {
+            try unsafe record.write(all: contents.span.bytes, at: 0)
             try record.close()
         } catch {
             remove(ofFileAt: path)

@@ -226,6 +226,47 @@ final class DownloadWriter: DelegatingDelegate {
         return .stopped
     }
 
+    // MARK: - Parts
+
+    /// Begins to write in several places. Until ``endParts(prefix:)``, the record says that no byte was received,
+    /// because the file of a killed program has gaps.
+    func beginParts() {
+        guard case .writing(let open) = state.withLock({ $0.phase }), let data = open.resumeData else { return }
+        DownloadRecord.update(data.with(0, of: open.size), ofFileAt: open.file.path)
+    }
+
+    /// - Parameter offset: the place of the bytes in the file. Concurrent calls have different places.
+    /// - Returns: the error if the bytes can't be written.
+    func write(_ bytes: borrowing RawSpan, at offset: Int64) -> LoadError? {
+        guard case .writing(let open) = state.withLock({ $0.phase }) else {
+            return LoadError(.cancelled, message: "the download has ended")
+        }
+        do throws(SystemError) {
+            try open.file.descriptor.write(all: bytes, at: offset)
+            return nil
+        } catch {
+            return writeError(open, error)
+        }
+    }
+
+    /// Removes the bytes after the first gap.
+    ///
+    /// - Parameter prefix: the number of bytes before it.
+    func endParts(prefix: Int64) {
+        guard case .writing(var open) = state.withLock({ $0.phase }) else { return }
+        open.written = prefix
+        if prefix != open.size {
+            do throws(SystemError) {
+                try FileSystem.truncate(open.file.descriptor, to: prefix)
+                if let data = open.resumeData { DownloadRecord.update(data, ofFileAt: open.file.path) }
+            } catch {
+                // Then the download can't be continued.
+                open.written = 0
+            }
+        }
+        state.withLock { $0.phase = .writing(open) }
+    }
+
     // MARK: - The end
 
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {

@@ -54,6 +54,39 @@ extension Loader {
         return try outcome.get()
     }
 
+    /// Loads a file with several range requests at the same time. For servers that limit the rate of a connection.
+    ///
+    /// The server must send parts (206) and a strong validator, so that all parts are from one version of the file. If
+    /// it does not, the file is loaded as by ``download(for:to:resuming:delegate:)``. The first request asks for 1 MiB.
+    /// The others have at least as much each, so small files need only one or two requests.
+    ///
+    /// If a part fails, the others are cancelled. `LoadError.resumeData` has the bytes before the first gap, and
+    /// continues the download with one request.
+    ///
+    /// - Parameters:
+    ///   - request: a GET without `Range`.
+    ///   - destination: where to write. A delegate is not asked for it.
+    ///   - count: the largest number of requests at the same time, 1 to 16, in addition to the first one.
+    ///   - delegate: receives the events of the task of each request, except the response and the data. The progress of
+    ///     the first task counts the whole file.
+    /// - Returns: the file. Its response is that of the first request, with the status and the size of the whole file.
+    /// - Throws: as ``download(for:to:resuming:delegate:)``; ``LoadError/Code/badRequest`` for other requests or
+    ///   counts.
+    @discardableResult
+    public func download(
+        for request: Request, to destination: DownloadDestination, parallelRequests count: Int, delegate: (any LoadDelegate)? = nil
+    ) async throws(LoadError) -> DownloadedFile {
+        guard 1...16 ~= count else {
+            throw LoadError(.badRequest, message: "a download has 1 to 16 parallel requests, and not \(count)")
+        }
+        guard request.method == .get, request.body == nil, request.fields[.range] == nil else {
+            throw LoadError(.badRequest, message: "only a GET without a body and Range can be downloaded in parts")
+        }
+        let parts = ParallelDownload(request, to: destination, by: self, delegate)
+        if let file = try await parts.run(requests: count) { return file }
+        return try await download(for: request, to: destination, delegate: delegate)
+    }
+
     /// Does what ``download(for:to:resuming:delegate:)`` does, and calls `completion` once, on `queue`.
     @discardableResult
     public func download(
@@ -126,6 +159,14 @@ extension Loader {
         let task = task(for: rest, delegate: writer, on: queue) { [whole] in writer.startsOver(after: $0) ? whole : nil }
         return (task, writer)
     }
+
+    /// The request without the fields that are only for its origin, such as `Authorization`. Resume data has the other
+    /// fields.
+    func requestForResumeData(_ request: Request) -> Request {
+        var storable = request
+        storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
+        return storable
+    }
 }
 
 extension LoadTask {
@@ -152,13 +193,5 @@ extension LoadTask {
         await withCheckedContinuation { continuation in
             cancel { continuation.resume(returning: $0) }
         }
-    }
-
-    /// The request without the fields that are only for its origin, such as `Authorization`. Resume data has the other
-    /// fields.
-    func requestForResumeData(_ request: Request) -> Request {
-        var storable = request
-        storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
-        return storable
     }
 }

@@ -31,6 +31,26 @@ package struct Descriptor: Equatable, Sendable {
         if let failure { throw failure }
     }
 
+    /// Writes all the bytes from a position on, and leaves the position of the descriptor.
+    ///
+    /// pwrite(2)
+    package func write(all bytes: borrowing RawSpan, at offset: Int64) throws(SystemError) {
+        let failure: SystemError? = unsafe bytes.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count {
+                let part = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                let count = unsafe pwrite(number, part.baseAddress, part.count, off_t(offset) + off_t(written))
+                if count >= 0 {
+                    written += count
+                } else if errno != EINTR {
+                    return .last
+                }
+            }
+            return nil
+        }
+        if let failure { throw failure }
+    }
+
     private func writeAll(_ buffer: UnsafeRawBufferPointer) -> SystemError? {
         var rest = unsafe buffer[...]
         while unsafe !rest.isEmpty {

@@ -63,9 +63,9 @@ package enum FileSystem {
         try open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
     }
 
-    /// Waits for the reader of a FIFO.
-    package static func openForWriting(_ path: String, appends: Bool) throws(SystemError) -> Descriptor {
-        try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (appends ? O_APPEND : 0))
+    /// Waits for the reader of a FIFO, if it follows links.
+    package static func openForWriting(_ path: String, appends: Bool, followsLinks: Bool = true) throws(SystemError) -> Descriptor {
+        try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (appends ? O_APPEND : 0) | (followsLinks ? 0 : O_NOFOLLOW | O_NONBLOCK))
     }
 
     /// Opens a regular file so that each write appends; creates it if necessary. Does not wait for the reader of a

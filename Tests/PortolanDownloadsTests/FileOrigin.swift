@@ -9,9 +9,13 @@ import Synchronization
 final class FileOrigin: Sendable {
     struct State {
         var bytes: [UInt8]
+        /// The number of bytes in each delivery.
+        var pieceSize = 1000
         var tag: String? = "\"1\""
         /// After how many bytes of a body the connection is lost; `nil` for never.
         var cut: Int?
+        /// At which byte of the file the connection is lost; `nil` for none.
+        var lostByte: Int?
         var status = HTTPResponse.Status.ok
         var supportsRanges = true
         /// Whether `If-Range` has no effect.
@@ -25,11 +29,12 @@ final class FileOrigin: Sendable {
         var beforeResponse: (@Sendable () -> Void)?
         /// Called before each piece.
         var beforePiece: (@Sendable (Int) async throws -> Void)?
+        /// Called before each piece, with its place in the file.
+        var beforeBytes: (@Sendable (Int) async throws -> Void)?
         var requests: [Request] = []
     }
 
     static let url = "http://files.test/archive.bin"
-    private static let pieceSize = 1000
 
     private let state: Mutex<State>
 
@@ -59,27 +64,29 @@ final class FileOrigin: Sendable {
         state.beforeResponse?()
         var (fields, status, range) = (state.fields, state.status, 0..<Int64(state.bytes.count))
         fields[.eTag] = state.tag
-        let (first, isCurrent) = (
-            Self.firstByte(of: request), state.ignoresIfRange || request.fields[.ifRange].map { $0 == state.tag } ?? true
+        let (bytes, isCurrent) = (
+            Self.bytes(of: request), state.ignoresIfRange || request.fields[.ifRange].map { $0 == state.tag } ?? true
         )
-        if status == .ok, state.supportsRanges, let first, isCurrent {
+        if status == .ok, state.supportsRanges, let bytes, isCurrent {
+            let first = bytes.lowerBound
             if first >= Int64(state.bytes.count) {
                 status = .rangeNotSatisfiable
                 fields[.contentRange] = "bytes */\(state.bytes.count)"
                 range = 0..<0
             } else {
                 status = .partialContent
-                range = first..<range.upperBound
+                range = first..<min(range.upperBound, bytes.upperBound)
                 fields[.contentRange] = "bytes \(first + state.rangeError)-\(range.upperBound - 1)/\(state.bytes.count)"
             }
         }
         let length = state.announcesLength ? Int64(range.count) : nil
         try await client.didReceive(Response(url: request.url, expectedLength: length, status: status, fields: fields))
         var sent = 0
-        for start in stride(from: Int(range.lowerBound), to: Int(range.upperBound), by: Self.pieceSize) {
-            let piece = state.bytes[start..<min(start + Self.pieceSize, Int(range.upperBound))]
+        for start in stride(from: Int(range.lowerBound), to: Int(range.upperBound), by: state.pieceSize) {
+            let piece = state.bytes[start..<min(start + state.pieceSize, Int(range.upperBound))]
             try await state.beforePiece?(sent)
-            let cut = state.cut.map { $0 - sent }
+            try await state.beforeBytes?(start)
+            let cut = [state.cut.map { $0 - sent }, state.lostByte.flatMap { $0 < start ? nil : $0 - start }].compactMap { $0 }.min()
             if let cut, cut <= piece.count {
                 if cut > 0 { try await client.didLoad(Array(piece.prefix(cut))) }
                 throw LoadError(.connectionLost, message: "the connection was lost")
@@ -89,8 +96,11 @@ final class FileOrigin: Sendable {
         }
     }
 
-    private static func firstByte(of request: Request) -> Int64? {
-        guard let text = request.fields[.range], text.hasPrefix("bytes="), text.hasSuffix("-") else { return nil }
-        return Int64(text.dropFirst(6).dropLast())
+    /// The bytes that the request asks for; `nil` for all of them.
+    private static func bytes(of request: Request) -> Range<Int64>? {
+        guard let text = request.fields[.range], text.hasPrefix("bytes=") else { return nil }
+        let ends = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Int64(ends[0]) else { return nil }
+        return first..<(Int64(ends[1]).map { $0 + 1 } ?? .max)
     }
 }
