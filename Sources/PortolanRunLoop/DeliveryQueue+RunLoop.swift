@@ -19,26 +19,35 @@ extension DeliveryQueue {
     /// The main run loop also runs the main dispatch queue. For that, the module `Portolan` has an initializer that
     /// does not need Foundation.
     ///
-    /// - Parameter modes: the modes in which events are delivered.
+    /// Make one queue for a run loop, and not one for each load. The run loop must run until the loads have ended:
+    /// otherwise the events that wait, and their loads, stay in memory.
+    ///
+    /// - Parameter modes: the modes in which events are delivered. None means the default mode.
     public init(_ runLoop: RunLoop, modes: [RunLoop.Mode] = [.default]) {
-        let connection = RunLoopConnection(runLoop, modes)
+        let connection = RunLoopConnection(runLoop, modes.isEmpty ? [.default] : modes)
         self.init { connection.append($0) }
     }
 }
 
 /// The source of a delivery queue, in the run loop until this object is released.
-private final class RunLoopConnection: @unchecked Sendable {  // … because threads only signal the source and add timers
+private final class RunLoopConnection: @unchecked Sendable {  // … because threads only signal the source and set the timer
     private let runLoop: RunLoop
     private let modes: [RunLoop.Mode]
     private let source = JobSource()
+    /// Wakes the run loop. One timer for all events, because Foundation on Linux leaks the memory of each timer.
+    private let alarm = Timer(fire: .distantFuture, interval: 1e9, repeats: true) { _ in }
 
     init(_ runLoop: RunLoop, _ modes: [RunLoop.Mode]) {
         (self.runLoop, self.modes) = (runLoop, modes)
-        for mode in modes { runLoop._add(source, forMode: mode) }
+        for mode in modes {
+            runLoop._add(source, forMode: mode)
+            runLoop.add(alarm, forMode: mode)
+        }
     }
 
     /// The run loop releases the source, because its thread can be about to call it.
     deinit {
+        alarm.invalidate()
         source.invalidate()
         nonisolated(unsafe) let source = source  // … because the closure only releases it
         runLoop.perform(inModes: modes) { _ = unsafe source }
@@ -48,9 +57,8 @@ private final class RunLoopConnection: @unchecked Sendable {  // … because thr
     func append(_ job: @escaping @Sendable () -> Void) {
         guard source.append({ [self] in withExtendedLifetime(self) { job() } }) else { return }
         source.signal()
-        // A signal does not wake a run loop that waits, but a new timer does.
-        let timer = Timer(fire: Date(), interval: 0, repeats: false) { _ in }
-        for mode in modes { runLoop.add(timer, forMode: mode) }
+        // A signal does not wake a run loop that waits, but a timer does.
+        alarm.fireDate = Date()
     }
 }
 
