@@ -31,9 +31,11 @@ final class Socket: TLSRecordTransport {
         unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
         if service != .default {
             var field = CInt(service.rawValue)
-            let (level, option) = family == AF_INET6 ? (CInt(IPPROTO_IPV6), IPV6_TCLASS) : (CInt(IPPROTO_IP), IP_TOS)
-            // A wish only: a connection without it is as good.
-            unsafe setsockopt(descriptor, level, option, &field, socklen_t(MemoryLayout<CInt>.size))
+            // A wish only: a connection without it is as good. A socket for IPv6 can also send IPv4 packets.
+            unsafe setsockopt(descriptor, CInt(IPPROTO_IP), IP_TOS, &field, socklen_t(MemoryLayout<CInt>.size))
+            if family == AF_INET6 {
+                unsafe setsockopt(descriptor, CInt(IPPROTO_IPV6), IPV6_TCLASS, &field, socklen_t(MemoryLayout<CInt>.size))
+            }
         }
         return Socket(descriptor)
     }

@@ -32,7 +32,7 @@ import Testing
         #expect(Int(row.service.rawValue) == row.field)
         for family in [AF_INET, AF_INET6] {
             let socket = try #require(Socket.make(family, for: row.service))
-            #expect(socket.serviceField(family) == CInt(row.field))
+            #expect(socket.serviceField(family) == CInt(row.field) && socket.serviceField(AF_INET) == CInt(row.field))
         }
     }
 }
