@@ -20,10 +20,14 @@ extension ByteChunks {
     ///   - response: the response that came with these chunks.
     ///   - destination: where to write.
     /// - Throws: the reason why there is no file. `LoadError.resumeData` continues the download later.
-    ///   `LoadError.Code.badRequest` if a part of the body was read before.
+    ///   `LoadError.Code.badRequest` if a part of the body was read before, if another download has it, and for the
+    ///   several bodies of a multipart load.
     @discardableResult
     public func download(for response: Response, to destination: DownloadDestination) async throws(LoadError) -> DownloadedFile {
-        guard !isPartlyRead else {
+        guard !response.isBodyPart else {
+            throw LoadError(.badRequest, message: "the load has several bodies (\(response.url.shortDescription)); read its pieces")
+        }
+        guard claimUnread() else {
             throw LoadError(.badRequest, message: "a part of the body was read before; call download(for:to:) before you read it")
         }
         let task = task

@@ -18,12 +18,15 @@ enum DownloadRecord {
         // A record of another version of the resource must not stay.
         remove(ofFileAt: path)
         guard let bytes = try? JSONEncoder().encode(data), let record = try? FileSystem.create(path + suffix, mode: 0o600) else { return }
-        do throws(SystemError) {
-            try record.write(all: Array(bytes))
-            try record.close()
-        } catch {
-            remove(ofFileAt: path)
-        }
+        finish(record, ofFileAt: path) { () throws(SystemError) in try record.write(all: Array(bytes)) }
+    }
+
+    /// Writes to a record and closes it. After an error, there is no record.
+    private static func finish(_ record: Descriptor, ofFileAt path: String, _ write: () throws(SystemError) -> Void) {
+        var hasFailed = false
+        do throws(SystemError) { try write() } catch { hasFailed = true }
+        do throws(SystemError) { try record.close() } catch { hasFailed = true }
+        if hasFailed { remove(ofFileAt: path) }
     }
 
     /// Replaces the contents of a record. It is one small write, so a killed program leaves the old or the new
@@ -35,12 +38,7 @@ enum DownloadRecord {
         else { return }
         let padding = max(0, (FileSystem.size(of: record) ?? 0) - Int64(bytes.count))
         let contents = Array(bytes) + [UInt8](repeating: UInt8(ascii: " "), count: Int(padding))
-        do throws(SystemError) {
-            try unsafe record.write(all: contents.span.bytes, at: 0)
-            try record.close()
-        } catch {
-            remove(ofFileAt: path)
-        }
+        finish(record, ofFileAt: path) { () throws(SystemError) in try unsafe record.write(all: contents.span.bytes, at: 0) }
     }
 
     static func remove(ofFileAt path: String) { FileSystem.remove(path + suffix) }

@@ -45,15 +45,17 @@ final class DownloadWriter: DelegatingDelegate {
     }
 
     let delegate: (any LoadDelegate)?
+    /// Whether bytes are written in several places, so that the file has gaps until the end.
+    private let writesParts: Bool
     /// The caller's request, with the fields that resume data has.
     private let request: Request
     private let state: Mutex<State>
 
     init(
         _ request: Request, to destination: DownloadDestination, resuming part: ResumedPart?, restartReason: String?,
-        delegate: (any LoadDelegate)?
+        writesParts: Bool = false, delegate: (any LoadDelegate)?
     ) {
-        (self.request, self.delegate) = (request, delegate)
+        (self.request, self.writesParts, self.delegate) = (request, writesParts, delegate)
         state = Mutex(State(phase: .waiting(part), destination: destination, restartReason: restartReason))
     }
 
@@ -156,7 +158,8 @@ final class DownloadWriter: DelegatingDelegate {
         do throws(LoadError) {
             let file = try PartialFile(for: destination.path(for: response), collision: destination.existingFile.collision) {
                 guard let data = resumeData($0, $1, response, now) else { return }
-                DownloadRecord.write(data, ofFileAt: $0)
+                // The file of a killed program has gaps: none of its bytes can be used.
+                DownloadRecord.write(writesParts ? data.with(0, of: data.expectedBytes) : data, ofFileAt: $0)
                 record = ($0, data)
             }
             FileSystem.lock(file.descriptor)
@@ -228,13 +231,6 @@ final class DownloadWriter: DelegatingDelegate {
 
     // MARK: - Parts
 
-    /// Begins to write in several places. Until ``endParts(prefix:)``, the record says that no byte was received,
-    /// because the file of a killed program has gaps.
-    func beginParts() {
-        guard case .writing(let open) = state.withLock({ $0.phase }), let data = open.resumeData else { return }
-        DownloadRecord.update(data.with(0, of: open.size), ofFileAt: open.file.path)
-    }
-
     /// - Parameter offset: the place of the bytes in the file. Concurrent calls have different places.
     /// - Returns: the error if the bytes can't be written.
     func write(_ bytes: borrowing RawSpan, at offset: Int64) -> LoadError? {
@@ -252,10 +248,10 @@ final class DownloadWriter: DelegatingDelegate {
     /// Removes the bytes after the first gap.
     ///
     /// - Parameter prefix: the number of bytes before it.
-    func endParts(prefix: Int64) {
+    func endParts(prefix: Int64, isComplete: Bool) {
         guard case .writing(var open) = state.withLock({ $0.phase }) else { return }
         open.written = prefix
-        if prefix != open.size {
+        if !isComplete {
             do throws(SystemError) {
                 try FileSystem.truncate(open.file.descriptor, to: prefix)
                 if let data = open.resumeData { DownloadRecord.update(data, ofFileAt: open.file.path) }

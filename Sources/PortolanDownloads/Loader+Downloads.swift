@@ -57,8 +57,8 @@ extension Loader {
     /// Loads a file with several range requests at the same time. For servers that limit the rate of a connection.
     ///
     /// The server must send parts (206) and a strong validator, so that all parts are from one version of the file. If
-    /// it does not, the file is loaded as by ``download(for:to:resuming:delegate:)``. The first request asks for 1 MiB.
-    /// The others have at least as much each, so small files need only one or two requests.
+    /// it sends the whole file, that is the download. The first request asks for 1 MiB. The others have at least as
+    /// much each, so small files need only one or two requests.
     ///
     /// If a part fails, the others are cancelled. `LoadError.resumeData` has the bytes before the first gap, and
     /// continues the download with one request.
@@ -67,8 +67,8 @@ extension Loader {
     ///   - request: a GET without `Range`.
     ///   - destination: where to write. A delegate is not asked for it.
     ///   - count: the largest number of requests at the same time, 1 to 16, in addition to the first one.
-    ///   - delegate: receives the events of the task of each request, except the response and the data. The progress of
-    ///     the first task counts the whole file.
+    ///   - delegate: receives the events of the task of each request, except the response and the data. The task of the
+    ///     first request counts the bytes of all of them (``LoadTask/progress``), also after its own end.
     /// - Returns: the file. Its response is that of the first request, with the status and the size of the whole file.
     /// - Throws: as ``download(for:to:resuming:delegate:)``; ``LoadError/Code/badRequest`` for other requests or
     ///   counts.
@@ -82,9 +82,7 @@ extension Loader {
         guard request.method == .get, request.body == nil, request.fields[.range] == nil else {
             throw LoadError(.badRequest, message: "only a GET without a body and Range can be downloaded in parts")
         }
-        let parts = ParallelDownload(request, to: destination, by: self, delegate)
-        if let file = try await parts.run(requests: count) { return file }
-        return try await download(for: request, to: destination, delegate: delegate)
+        return try await ParallelDownload(request, to: destination, by: self, delegate).run(requests: count)
     }
 
     /// Does what ``download(for:to:resuming:delegate:)`` does, and calls `completion` once, on `queue`.

@@ -27,6 +27,7 @@ final class ParallelDownload: Sendable {
 
     private let loader: Loader
     private let request: Request
+    private let destination: DownloadDestination
     private let delegate: (any LoadDelegate)?
     private let writer: DownloadWriter
     private let parts = Mutex<[Part]>([])
@@ -35,29 +36,35 @@ final class ParallelDownload: Sendable {
     static let smallestPart: Int64 = 1 << 20
 
     init(_ request: Request, to destination: DownloadDestination, by loader: Loader, _ delegate: (any LoadDelegate)?) {
-        (self.loader, self.delegate) = (loader, delegate)
+        (self.loader, self.destination, self.delegate) = (loader, destination, delegate)
         var request = request
         if !request.fields.contains(.acceptEncoding) { request.fields[.acceptEncoding] = "identity" }
         self.request = request
         writer = DownloadWriter(
-            loader.requestForResumeData(request), to: destination, resuming: nil, restartReason: nil, delegate: nil)
+            loader.requestForResumeData(request), to: destination, resuming: nil, restartReason: nil, writesParts: true,
+            delegate: nil)
     }
 
     /// - Parameter count: the largest number of requests at the same time.
-    /// - Returns: `nil` if the server sends no parts of the file, or no validator. Nothing is written then.
-    func run(requests count: Int) async throws(LoadError) -> DownloadedFile? {
+    func run(requests count: Int) async throws(LoadError) -> DownloadedFile {
         let first = 0..<Self.smallestPart
         let (chunks, response) = try await loader.bytes(for: request(for: first, of: nil), delegate: delegate)
+        // The server sends the whole file, or an error.
+        guard [206, 416].contains(ResumedPart.status(of: response)) else {
+            return try await chunks.download(for: response, to: destination)
+        }
         guard ResumedPart.status(of: response) == 206, let range = ContentRange(in: response.fields), let size = range.size,
             range.bytes == first.clamped(to: 0..<size),
             let validator = ResumedPart.validator(of: response, now: Int64(Date().timeIntervalSince1970))
-        else { return nil }
+        else {
+            // A part of no use: it has no validator, or other bytes.
+            let (whole, response) = try await loader.bytes(for: request, delegate: delegate)
+            return try await whole.download(for: response, to: destination)
+        }
         let version = Version(validator: validator, size: size)
         let task = chunks.task
         let flow = await onDeliveryThread { [self] in
-            let flow = writer.loadTask(task, didReceive: Self.wholeResponse(response, size: size))
-            if flow == .keepGoing { writer.beginParts() }
-            return flow
+            writer.loadTask(task, didReceive: Self.wholeResponse(response, size: size))
         }
         var failure: LoadError?
         if flow == .keepGoing {
@@ -68,7 +75,7 @@ final class ParallelDownload: Sendable {
             task.cancel()
         }
         let outcome = await onDeliveryThread { [self, failure] in
-            writer.endParts(prefix: contiguousByteCount)
+            writer.endParts(prefix: contiguousByteCount, isComplete: failure == nil)
             writer.loadTask(task, didEndWith: failure)
             return writer.endedOutcome
         }
@@ -135,7 +142,6 @@ final class ParallelDownload: Sendable {
 
     private func body(of range: Range<Int64>, _ version: Version) async throws(LoadError) -> ByteChunks {
         let (body, response) = try await loader.bytes(for: request(for: range, of: version), delegate: delegate)
-        let now = Int64(Date().timeIntervalSince1970)
         guard ResumedPart.status(of: response) == 206 else {
             let status = response.status.map { "\($0.code) \($0.reasonPhrase)" } ?? "the whole file"
             throw LoadError(
@@ -145,7 +151,7 @@ final class ParallelDownload: Sendable {
             )
         }
         guard ContentRange(in: response.fields) == ContentRange(range, of: version.size),
-            ResumedPart.validator(of: response, now: now) ?? version.validator == version.validator
+            ResumedPart.mayHaveVersion(version.validator, response)
         else {
             throw LoadError(
                 .badResponse,

@@ -94,7 +94,16 @@ struct ResumedPart: Sendable {
     /// - Parameter size: of the whole file; `nil` if the response does not say it.
     private func isSameVersion(_ response: Response, size: Int64?) -> Bool {
         if let size, let expected = data.expectedBytes, size != expected { return false }
-        return response.fields[data.validator.hasPrefix("\"") ? .eTag : .lastModified].map { $0 == data.validator } ?? true
+        return Self.hasVersion(data.validator, response)
+    }
+
+    private static func hasVersion(_ validator: String, _ response: Response) -> Bool {
+        response.fields[validator.hasPrefix("\"") ? .eTag : .lastModified].map { $0 == validator } ?? true
+    }
+
+    /// Whether a partial response can have bytes of a version: it names no other one, and has no content coding.
+    static func mayHaveVersion(_ validator: String, _ response: Response) -> Bool {
+        hasVersion(validator, response) && !response.fields.contains(.contentEncoding) && response.remainingContentCodings.isEmpty
     }
 
     /// The value of `If-Range` for the version in a response; `nil` if a download of it can't be continued.

@@ -91,6 +91,39 @@ import Testing
         #expect(try await [UInt8](chunks.collect()).count + (first?.count ?? 0) == 10_500)
     }
 
+    @Test func onlyOneDownloadHasTheBody() async throws {
+        let (chunks, response) = try await FileOrigin(bytes).loader.bytes(from: FileOrigin.url)
+        let codes = await withTaskGroup(of: LoadError.Code?.self) { group in
+            for name in ["a", "b", "c"] {
+                group.addTask { [self] in
+                    await failure { () throws(LoadError) in
+                        try await chunks.download(for: response, to: .file(folder.path(of: name)))
+                    }?.code
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes.filter { $0 == nil }.count == 1 && codes.filter { $0 == .badRequest }.count == 2)
+        #expect(try names.count == 1 && contents(of: #require(names.first)) == bytes)
+    }
+
+    @Test func severalBodiesAreAnError() async throws {
+        let handler = AsyncHandler(identifier: "test.parts", schemes: ["http"], isMultipart: true) { request, client in
+            var response = Response(url: request.url, status: .ok)
+            response.isBodyPart = true
+            for _ in 1...2 {
+                try await client.didReceive(response)
+                try await client.didLoad("part")
+            }
+        }
+        let (chunks, response) = try await loader(handler).bytes(from: "http://h.test/")
+        let error = await failure { () throws(LoadError) in
+            try await chunks.download(for: response, to: .file(folder.path(of: "a")))
+        }
+        #expect(error?.code == .badRequest && error?.message.contains("several bodies") == true)
+        #expect(try names == [])
+    }
+
     @Test func errorStatusWritesNothingAndCancelsTheLoad() async throws {
         let origin = FileOrigin(bytes) { $0.status = .notFound }
         let (chunks, response) = try await origin.loader.bytes(from: FileOrigin.url)

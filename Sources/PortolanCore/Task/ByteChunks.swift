@@ -17,8 +17,10 @@ public struct ByteChunks: AsyncSequence, Sendable {
     /// The task that loads the body.
     public var task: LoadTask { source.task }
 
-    /// Whether a part of the body was read.
-    package var isPartlyRead: Bool { source.queue.isPartlyRead }
+    /// Reserves the body for one reader of all its bytes.
+    ///
+    /// - Returns: `false` if a part of it was read or it was reserved before.
+    package func claimUnread() -> Bool { source.queue.claimUnread() }
 
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)

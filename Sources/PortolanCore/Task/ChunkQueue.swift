@@ -15,8 +15,8 @@ final class ChunkQueue: DelegatingDelegate {
         var chunks: [[UInt8]] = []
         /// The index of the first chunk that was not read.
         var firstUnreadIndex = 0
-        /// The reader has received a chunk.
-        var isPartlyRead = false
+        /// The reader has received a chunk, or has reserved the body.
+        var isClaimed = false
         var bufferedByteCount = 0
         var end: Piece?
         /// The reader has received the end.
@@ -51,7 +51,13 @@ final class ChunkQueue: DelegatingDelegate {
         if let response { receive(response) }
     }
 
-    var isPartlyRead: Bool { state.withLock { $0.isPartlyRead } }
+    /// - Returns: `false` if a chunk was read or the body was reserved before.
+    func claimUnread() -> Bool {
+        state.withLock { state in
+            defer { state.isClaimed = true }
+            return !state.isClaimed
+        }
+    }
 
     var response: ResponseResult? { state.withLock { $0.response } }
 
@@ -131,7 +137,7 @@ extension ChunkQueue.State {
             if end != nil { hasReaderEnded = true }
             return (end, false)
         }
-        isPartlyRead = true
+        isClaimed = true
         let chunk = chunks[firstUnreadIndex]
         chunks[firstUnreadIndex] = []
         firstUnreadIndex += 1
@@ -164,7 +170,7 @@ extension ChunkQueue.State {
         _ chunk: [UInt8], limit: Int, coalescedSize: Int
     ) -> ((@Sendable (ChunkQueue.Piece) -> Void)?, Flow) {
         if let reader {
-            isPartlyRead = true
+            isClaimed = true
             self.reader = nil
             return (reader, .keepGoing)
         }
