@@ -131,6 +131,23 @@ import Testing
         #expect((response["body"] as? String)?.count == 5_000_000)
     }
 
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer keeps freed memory"))
+    func memoryStaysFlatOverTenThousandTasks() throws {
+        func loads(_ count: Int) -> String { String(repeating: #"{"url":"data:,text"}"# + "\n", count: count) }
+        let status = #"{"id":"status","url":"file:///proc/self/status"}"# + "\n"
+        let outcome = try program.run("stdio", input: loads(2000) + status + loads(8000) + status)
+        #expect(outcome.lines.count == 10_002)
+        let sizes = try outcome.lines.filter { $0.hasPrefix(#"{"id":"status""#) }.map { line in
+            let response = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            let lines = try #require(response["body"] as? String).split(separator: "\n")
+            let size = try #require(lines.first { $0.hasPrefix("RssAnon:") }?.split(whereSeparator: \.isWhitespace).dropFirst().first)
+            return try #require(Int(size))
+        }
+        try #require(sizes.count == 2)
+        // In KiB. A load that leaves 64 bytes would exceed it.
+        #expect(sizes[1] - sizes[0] < 500, "\(sizes)")
+    }
+
     @Test func closedPipeEndsTheServer() throws {
         let outcome = try program.runScript(
             #"{ yes '{"url":"data:,x"}' | { "$portolan" stdio; echo $? > status; }; } | head -n 1 | wc -l"#)
