@@ -45,7 +45,13 @@ final class Program {
         return variables
     }
 
+    /// A shell makes commands that it starts with `&` ignore these signals, and programs inherit that. Tests send them.
+    private static let interruptsEndPrograms: Void = {
+        for number in [SIGINT, SIGQUIT] { _ = signal(number, SIG_DFL) }
+    }()
+
     init() throws {
+        Self.interruptsEndPrograms
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("portolan-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
