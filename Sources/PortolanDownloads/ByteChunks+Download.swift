@@ -6,7 +6,7 @@ extension ByteChunks {
     /// Writes the body to a file: the load becomes a download after its response is known.
     ///
     ///     let (bytes, response) = try await loader.bytes(for: request)
-    ///     if response.mimeType == .html { return try await bytes.collect() }
+    ///     if response.mimeType?.essence == "text/html" { return try await bytes.collect() }
     ///     let file = try await bytes.download(for: response, to: .folder("files"))
     ///
     /// The file is written as by ``Loader/download(for:to:resuming:delegate:)``, and has its name only when it is

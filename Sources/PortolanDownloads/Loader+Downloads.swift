@@ -57,8 +57,8 @@ extension Loader {
     /// Loads a file with several range requests at the same time. For servers that limit the rate of a connection.
     ///
     /// The server must send parts (206) and a strong validator, so that all parts are from one version of the file. If
-    /// it sends the whole file, that is the download. The first request asks for 1 MiB. The others have at least as
-    /// much each, so small files need only one or two requests.
+    /// it sends the whole file, that is the download. The first request asks for 1 MiB. If
+    /// there are several others, each has at least as much, so a small file needs only one or two requests.
     ///
     /// If a part fails, the others are cancelled. `LoadError.resumeData` has the bytes before the first gap, and
     /// continues the download with one request.

@@ -32,7 +32,7 @@ final class ParallelDownload: Sendable {
     private let writer: DownloadWriter
     private let parts = Mutex<[Part]>([])
 
-    /// The size of the first part, and the smallest size of the others, in bytes.
+    /// The size of the first part, and the smallest size of the others if there are several, in bytes.
     static let smallestPart: Int64 = 1 << 20
 
     init(_ request: Request, to destination: DownloadDestination, by loader: Loader, _ delegate: (any LoadDelegate)?) {
@@ -82,17 +82,15 @@ final class ParallelDownload: Sendable {
         return try outcome.get()
     }
 
-    /// The first part, and at most `count` others, none of which is smaller than ``smallestPart``.
+    /// The first part, and at most `count` others. If there are several others, each has at least ``smallestPart``
+    /// bytes.
     static func split(_ file: Range<Int64>, into count: Int) -> [Range<Int64>] {
         let first = file.lowerBound..<min(file.upperBound, smallestPart)
         let rest = Int64(file.count) - Int64(first.count)
         let number = min(Int64(max(1, count)), max(rest / smallestPart, rest > 0 ? 1 : 0))
-        return [first]
-            + (0..<number).map { index in
-                first.upperBound + rest / number
-                    * index..<(index == number - 1
-                    ? file.upperBound : first.upperBound + rest / number * (index + 1))
-            }
+        guard number > 0 else { return [first] }
+        let starts = (0..<number).map { first.upperBound + rest / number * $0 }
+        return [first] + zip(starts, starts.dropFirst() + [file.upperBound]).map { $0..<$1 }
     }
 
     /// The response for the whole file, from that for its first part.
