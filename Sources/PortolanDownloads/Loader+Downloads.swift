@@ -15,8 +15,8 @@ import Synchronization
 /// After a crash of the machine, a file that was just completed can be damaged, because nothing waits for the disk
 /// (fsync(2)).
 ///
-/// Downloads ask for no content coding, unless the request has an `Accept-Encoding` of its own: decoded bytes can't be
-/// continued.
+/// Downloads ask for no content coding, unless the request has the field `Accept-Encoding`, because a download whose
+/// bytes are decoded can't be continued.
 extension Loader {
     /// Loads a URL into a file.
     ///
@@ -57,8 +57,8 @@ extension Loader {
     /// Loads a file with several range requests at the same time. For servers that limit the rate of a connection.
     ///
     /// The server must send parts (206) and a strong validator, so that all parts are from one version of the file. If
-    /// it sends the whole file, that is the download. The first request asks for 1 MiB. If
-    /// there are several others, each has at least as much, so a small file needs only one or two requests.
+    /// it sends the whole file instead, this one response is the download. The first request asks for 1 MiB. If there
+    /// are several other requests, each asks for at least 1 MiB, so a small file needs only one or two requests.
     ///
     /// If a part fails, the others are cancelled. `LoadError.resumeData` has the bytes before the first gap, and
     /// continues the download with one request.
@@ -80,7 +80,7 @@ extension Loader {
             throw LoadError(.badRequest, message: "a download has 1 to 16 parallel requests, and not \(count)")
         }
         guard request.method == .get, request.body == nil, request.fields[.range] == nil else {
-            throw LoadError(.badRequest, message: "only a GET without a body and Range can be downloaded in parts")
+            throw LoadError(.badRequest, message: "only a GET without a body and without Range can be downloaded in parts")
         }
         return try await ParallelDownload(request, to: destination, by: self, delegate).run(requests: count)
     }
@@ -158,11 +158,15 @@ extension Loader {
         return (task, writer)
     }
 
-    /// The request without the fields that are only for its origin, such as `Authorization`. Resume data has the other
-    /// fields.
+    /// Returns the request without the fields that resume data must not contain: those of
+    /// ``RedirectPolicy/originFields``, and those that the loader has added. ``ResumeData`` itself omits
+    /// `Authorization` and similar fields.
     func requestForResumeData(_ request: Request) -> Request {
         var storable = request
-        storable.fields = HTTPFields(request.fields.filter { !configuration.redirects.originFields.contains($0.name) })
+        storable.fields = HTTPFields(
+            request.fields.filter { field in
+                !configuration.redirects.originFields.contains(field.name) && !configuration.defaultFields.contains { $0 == field }
+            })
         return storable
     }
 }

@@ -64,6 +64,29 @@ import Testing
         #expect(try contents(of: "a") == bytes && names == ["a"])
     }
 
+    /// The request of a task has the default fields of the loader. They can be secret.
+    @Test func resumeDataHasNoDefaultFields() async throws {
+        let token = try #require(HTTPField.Name("X-Token"))
+        let origin = FileOrigin(bytes) { ($0.cut, $0.supportsRanges) = (5000, false) }
+        let loader = origin.loader(defaultFields: [token: "secret"])
+        var request = try Request(FileOrigin.url)
+        request.fields[.accept] = "x/y"
+        let destination = DownloadDestination.file(folder.path(of: "a"))
+        let (chunks, response) = try await loader.bytes(for: request)
+        let errors = [
+            await failure { () throws(LoadError) in try await chunks.download(for: response, to: destination) },
+            await failure { [request] () throws(LoadError) in
+                try await loader.download(for: request, to: destination, parallelRequests: 2)
+            },
+        ]
+        #expect(origin.requests.map { $0.fields[token] } == ["secret", "secret"])
+        for error in errors {
+            let data = try #require(error?.resumeData)
+            let text = String(decoding: try JSONEncoder().encode(data), as: UTF8.self)
+            #expect(!text.contains("secret") && data.request.fields[.accept] == "x/y", "\(text)")
+        }
+    }
+
     @Test func decodedBodyIsCompleteAndCanNotBeContinued() async throws {
         let origin = FileOrigin(bytes) {
             $0.fields[.contentEncoding] = "gzip"
