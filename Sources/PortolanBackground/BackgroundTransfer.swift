@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A download or upload that the transfer service makes, as it was when the service was asked.
+/// A snapshot of a download or upload that the transfer service makes.
 public struct BackgroundTransfer: Codable, Hashable, Identifiable, Sendable {
-    /// What a transfer is doing. The texts are stable.
+    /// What a transfer is doing. The raw values do not change between versions.
     public enum State: String, Codable, Hashable, Sendable {
         /// It has not begun, or it will be tried again.
         case waiting
@@ -43,7 +43,7 @@ public struct BackgroundTransfer: Codable, Hashable, Identifiable, Sendable {
     public internal(set) var status: Int?
     /// The number of attempts that have ended without success.
     public internal(set) var failures = 0
-    /// When the next attempt begins, in seconds since 1970; `nil` if it does not wait for a time.
+    /// When the next attempt begins, in seconds since 1970; `nil` if no time is set.
     public internal(set) var nextAttempt: Double?
     /// The number of bytes that were written to the file, or were sent.
     public internal(set) var bytes: Int64 = 0

@@ -8,8 +8,8 @@ import PortolanFileSystem
 
     /// `--cache` and `--cache=FOLDER` in a command line, before the argument parser reads it.
     ///
-    /// An option of the parser always has a value. `--cache` and `--cache=` get an empty one, because otherwise the URL
-    /// would become the value of `--cache`.
+    /// In the argument parser, an option always has a value. `--cache` and `--cache=` get an empty value. Otherwise the
+    /// URL would become the value of `--cache`.
     struct CacheArgument {
         /// The arguments for the parser.
         let arguments: [String]
@@ -65,7 +65,7 @@ import PortolanFileSystem
         }
     }
 
-    /// The options of a command whose value can be the next argument.
+    /// The options of a command that can take the next argument as their value.
     private struct ValueOptions {
         private var longNames: Set<String> = []
         private var letters: Set<Character> = []

@@ -57,8 +57,9 @@ enum Entry {
         var operations: [GetCommand] = []
         let getArguments = try GetArguments(Array(arguments.dropFirst()))
         for operation in getArguments.operations {
-            // The argument parser makes the options of a subcommand twice as often as those of a root command. `try?`
-            // because the second parse throws the same error, or the help, with the full name `portolan get`.
+            // `get` is parsed as a root command first, because the argument parser makes the options of a subcommand
+            // twice as often. `try?` because the second parse throws the same error, or the help, with the full name
+            // `portolan get`.
             if let get = (try? GetCommand.parseAsRoot(operation)) as? GetCommand {
                 operations.append(get)
                 continue

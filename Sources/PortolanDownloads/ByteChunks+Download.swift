@@ -9,12 +9,11 @@ extension ByteChunks {
     ///     if response.mimeType?.essence == "text/html" { return try await bytes.collect() }
     ///     let file = try await bytes.download(for: response, to: .folder("files"))
     ///
-    /// The file is written as by ``Loader/download(for:to:resuming:delegate:)``, and has its name only when it is
-    /// complete. The delegate of the load is not asked for the destination. If the surrounding Swift task is cancelled,
-    /// the download is cancelled.
+    /// The file is written as by ``Loader/download(for:to:resuming:delegate:)``, and gets its final name only when it
+    /// is complete. The delegate of the load is not asked for the destination. If the surrounding Swift task is
+    /// cancelled, the download is cancelled.
     ///
-    /// The bytes of a body that was decoded (`Content-Encoding`) are complete, but the download can't be continued
-    /// after a failure.
+    /// If the body was decoded (`Content-Encoding`), the download can't be continued after a failure.
     ///
     /// - Parameters:
     ///   - response: the response that came with these chunks.
@@ -27,7 +26,7 @@ extension ByteChunks {
         guard !response.isBodyPart else {
             throw LoadError(.badRequest, message: "the load has several bodies (\(response.url.shortDescription)); read its pieces")
         }
-        guard claimUnread() else {
+        guard reserveUnreadBody() else {
             throw LoadError(.badRequest, message: "a part of the body was read before; call download(for:to:) before you read it")
         }
         let task = task
@@ -40,7 +39,7 @@ extension ByteChunks {
             while flow == .keepGoing, let piece = try await iterator.next() {
                 flow = await onDeliveryThread { unsafe writer.loadTask(task, didLoad: piece.span.bytes) }
             }
-            // The writer has the error.
+            // The writer has recorded the error.
             if flow != .keepGoing { task.cancel() }
         } catch {
             failure = error

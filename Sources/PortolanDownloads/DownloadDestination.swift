@@ -95,7 +95,7 @@ public struct DownloadedFile: Sendable {
     /// Why the bytes of an earlier download were not used, as a sentence without a period; `nil` if they were used, or
     /// if there were none.
     public let restartReason: String?
-    /// What the file does not have of the file that it replaces, as sentences without a period: an owner or permissions
-    /// that the program may not set, or other names (hard links), which still name the old file.
+    /// The properties of the replaced file that the new file does not have, as sentences without a period: an owner or
+    /// permissions that the program may not set, or other names (hard links), which still refer to the old file.
     public let warnings: [String]
 }

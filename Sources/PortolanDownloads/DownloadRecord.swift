@@ -43,9 +43,9 @@ enum DownloadRecord {
 
     static func remove(ofFileAt path: String) { FileSystem.remove(path + suffix) }
 
-    /// Returns this user's newest record whose partial file exists and is not in use; `nil` if there is none. Removes
-    /// records without a partial file, which a kill has left. If their downloads are just making the file, these can't
-    /// be continued after a kill; nothing else is lost.
+    /// Returns this user's newest record whose partial file exists and is not in use; `nil` if there is none. Also
+    /// removes records without a partial file, which killed programs have left. A running download that is about to
+    /// make its partial file can lose its record in this way. It then can't be continued if its program is killed.
     static func latest(beside path: String) -> ResumeData? {
         // `try?` because a path that can't be resolved has no records.
         guard let target = try? FileSystem.destination(of: path) else { return nil }

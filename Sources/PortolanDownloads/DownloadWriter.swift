@@ -6,8 +6,8 @@ import PortolanCore
 import PortolanFileSystem
 import Synchronization
 
-/// The delegate of a download: writes the body to a partial file, and gives it its name at the end. It forwards the
-/// other events to the caller's delegate.
+/// The delegate of a download: it writes the body to a partial file, which it renames to the final name at the end. It
+/// forwards the other events to the caller's delegate.
 final class DownloadWriter: DelegatingDelegate {
     typealias Outcome = Result<DownloadedFile, LoadError>
 
@@ -47,7 +47,7 @@ final class DownloadWriter: DelegatingDelegate {
     let delegate: (any LoadDelegate)?
     /// Whether bytes are written in several places, so that the file has gaps until the end.
     private let writesParts: Bool
-    /// The caller's request, with the fields that resume data has.
+    /// The caller's request, without the fields of ``RedirectPolicy/originFields``.
     private let request: Request
     private let state: Mutex<State>
 
@@ -158,7 +158,7 @@ final class DownloadWriter: DelegatingDelegate {
         do throws(LoadError) {
             let file = try PartialFile(for: destination.path(for: response), collision: destination.existingFile.collision) {
                 guard let data = resumeData($0, $1, response, now) else { return }
-                // The file of a killed program has gaps: none of its bytes can be used.
+                // If the program is killed while it writes parts, the file has gaps, and none of its bytes can be used.
                 DownloadRecord.write(writesParts ? data.with(0, of: data.expectedBytes) : data, ofFileAt: $0)
                 record = ($0, data)
             }
@@ -170,9 +170,9 @@ final class DownloadWriter: DelegatingDelegate {
         }
     }
 
-    /// Begins a file again that has no bytes any more.
+    /// Begins again with a partial file that was emptied.
     ///
-    /// - Parameter old: the resume data in its record, which stays if it is right.
+    /// - Parameter old: the resume data in the file's record. The record is kept if it is still correct.
     private func begin(_ file: PartialFile, _ old: ResumeData, _ response: Response, _ now: Int64) -> Open {
         let data = resumeData(file.path, file.finalPath, response, now)
         if let data, data == old { return open(file, response, data) }
@@ -188,7 +188,7 @@ final class DownloadWriter: DelegatingDelegate {
 
     /// - Returns: `nil` if the download can't be continued.
     private func resumeData(_ path: String, _ finalPath: String, _ response: Response, _ now: Int64) -> ResumeData? {
-        // A part that the caller has asked for is no file.
+        // If the caller has requested a range, or the response is one part of a body, the result is not a whole file.
         guard request.method == .get, request.body == nil, request.fields[.range] == nil, !response.isBodyPart,
             let validator = ResumedPart.validator(of: response, now: now)
         else { return nil }
@@ -231,7 +231,7 @@ final class DownloadWriter: DelegatingDelegate {
 
     // MARK: - Parts
 
-    /// - Parameter offset: the place of the bytes in the file. Concurrent calls have different places.
+    /// - Parameter offset: the place of the bytes in the file. Concurrent calls must write to different places.
     /// - Returns: the error if the bytes can't be written.
     func write(_ bytes: borrowing RawSpan, at offset: Int64) -> LoadError? {
         guard case .writing(let open) = state.withLock({ $0.phase }) else {
@@ -303,7 +303,7 @@ final class DownloadWriter: DelegatingDelegate {
             let failure = failure ?? LoadError(.unknown, message: "the load finished without a response")
             discardUselessPart()
             guard let part else { return .failure(failure) }
-            // Nothing says that the bytes of the earlier download are of no use.
+            // No response has shown that the bytes of the earlier download are of no use, so they are kept.
             part.file.close()
             return .failure(failure.with(part.data.with(part.size, of: part.data.expectedBytes)))
         case .writing(let open):

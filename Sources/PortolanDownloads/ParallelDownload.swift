@@ -15,7 +15,7 @@ final class ParallelDownload: Sendable {
     /// One range of the file.
     private struct Part {
         let range: Range<Int64>
-        /// The number of bytes in the file, from the start of the range on.
+        /// The number of bytes of the range that were written, from its start on.
         var written: Int64 = 0
     }
 
@@ -57,7 +57,7 @@ final class ParallelDownload: Sendable {
             range.bytes == first.clamped(to: 0..<size),
             let validator = ResumedPart.validator(of: response, now: Int64(Date().timeIntervalSince1970))
         else {
-            // A part of no use: it has no validator, or other bytes.
+            // The response is of no use: it has no strong validator, or other bytes, or it is a 416.
             let (whole, response) = try await loader.bytes(for: request, delegate: delegate)
             return try await whole.download(for: response, to: destination)
         }

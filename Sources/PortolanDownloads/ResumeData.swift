@@ -90,7 +90,7 @@ extension ResumeData: Codable {
 
     /// Version 1 has no `finalName`.
     private static let version = 2
-    /// In bytes, except `fields`, which is a number. No server accepts more.
+    /// In bytes, except `fields`, which is the number of fields. Servers do not accept more.
     private static let limits = (url: 64 << 10, fields: 256, fieldBytes: 64 << 10, validator: 1 << 10)
 
     public func encode(to encoder: any Encoder) throws {
@@ -161,7 +161,8 @@ extension PartialFile {
 }
 
 extension LoadError {
-    /// What continues the download that has failed; `nil` if the load was not a download, or can't be continued.
+    /// The data with which the failed download can be continued; `nil` if the load was not a download, or if the
+    /// download can't be continued.
     public var resumeData: ResumeData? { anyResumeData as? ResumeData }
 
     func with(_ resumeData: ResumeData?) -> LoadError {

@@ -88,8 +88,8 @@ struct ResumedPart: Sendable {
         response.status?.code ?? (ContentRange(in: response.fields) == nil ? 200 : 206)
     }
 
-    /// Whether nothing in a response says that the server has another version than that of the bytes. There are servers
-    /// that ignore `If-Range`.
+    /// Returns `false` if the response shows that the server has another version than that of the bytes. This is
+    /// checked because some servers ignore `If-Range`.
     ///
     /// - Parameter size: of the whole file; `nil` if the response does not say it.
     private func isSameVersion(_ response: Response, size: Int64?) -> Bool {

@@ -31,7 +31,7 @@ package struct Descriptor: Equatable, Sendable {
         if let failure { throw failure }
     }
 
-    /// Writes all the bytes from a position on, and leaves the position of the descriptor.
+    /// Writes all the bytes, the first one at `offset`. Does not change the file offset of the descriptor.
     ///
     /// pwrite(2)
     package func write(all bytes: borrowing RawSpan, at offset: Int64) throws(SystemError) {

@@ -63,7 +63,7 @@ package enum FileSystem {
         try open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
     }
 
-    /// Waits for the reader of a FIFO, if it follows links.
+    /// Waits for the reader of a FIFO if `followsLinks` is `true`.
     package static func openForWriting(_ path: String, appends: Bool, followsLinks: Bool = true) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | (appends ? O_APPEND : 0) | (followsLinks ? 0 : O_NOFOLLOW | O_NONBLOCK))
     }
@@ -122,8 +122,8 @@ package enum FileSystem {
     /// Locks a file that nobody else has opened yet. flock(2)
     package static func lock(_ file: Descriptor) { _ = flock(file.number, LOCK_EX | LOCK_NB) }
 
-    /// Ends the lock. A child process has the descriptors of its parent until its exec(2), so that a close alone does
-    /// not end it.
+    /// Ends the lock. A close alone does not end it as long as a child process has a copy of the descriptor, until its
+    /// exec(2).
     package static func unlock(_ file: Descriptor) { _ = flock(file.number, LOCK_UN) }
 
     /// Drops the bytes behind `size`, and continues to write there: ftruncate(2), lseek(2).
@@ -244,9 +244,9 @@ package enum FileSystem {
         guard unsafe rename(path, target) == 0 else { throw .last }
     }
 
-    /// Moves a file to a name that nothing has.
+    /// Moves a file to a path at which nothing exists.
     ///
-    /// - Throws: ``SystemError/existingFile`` if something has the name.
+    /// - Throws: ``SystemError/existingFile`` if something exists there.
     ///
     /// renameat2(2), link(2)
     package static func moveWithoutReplacing(_ path: String, to target: String) throws(SystemError) {
@@ -324,7 +324,7 @@ package enum FileSystem {
     /// Whether both paths name the same file, which can be missing.
     package static func isSame(_ path: String, _ other: String) -> Bool { canonical(path) == canonical(other) }
 
-    /// The path without symbolic links, as far as it exists. Of two paths of one file, the results are equal.
+    /// The path without symbolic links, as far as it exists. The results for two paths of the same file are equal.
     package static func canonical(_ path: String) -> String {
         // `try?` because a path that cannot be resolved is compared unchanged.
         let path = (try? destination(of: path)) ?? path

@@ -128,7 +128,8 @@ package struct PartialFile: Sendable {
         file.close()
     }
 
-    /// Closes a file that will not be completed now. A failure loses nothing that a caller counts on.
+    /// Ends the lock, and closes the file. Ignores an error: an incomplete file may lose bytes, and
+    /// ``complete(modified:)`` checks for errors before it closes the file.
     package func close() {
         FileSystem.unlock(descriptor)
         try? descriptor.close()
@@ -250,8 +251,8 @@ package struct PartialFile: Sendable {
 
     private static func prefix(of name: String) -> String { ".\(shortened(name, to: 200))." }
 
-    /// Returns the name of the complete file, or its beginning if it has more than 200 bytes. Without a meaning for a
-    /// name that is not one of ``temporaryPath(beside:)``.
+    /// Returns the name of the complete file, or its beginning if it has more than 200 bytes. The result has no meaning
+    /// if `name` is not one of ``temporaryPath(beside:)``.
     package static func finalName(ofTemporaryName name: String) -> String {
         String(decoding: Array(name.utf8.dropFirst().dropLast(1 + digitCount + suffix.utf8.count)), as: UTF8.self)
     }

@@ -18,14 +18,14 @@
         /// start of the request, including the wait for a connection, to the end of the response's body. It has these
         /// dimensions:
         ///
-        /// - `http.request.method`: the method, or `_OTHER` for one of an extension
+        /// - `http.request.method`: the method, or `_OTHER` for a method that is not standard
         /// - `url.scheme`, `server.address` and `server.port`: those of the URL
         /// - `http.response.status_code`: the status, if there is a response with one
         /// - `error.type`: the status from 400 on, the name of a `LoadError.Code`, or `cancelled`; absent for a success
         /// - `portolan.source`: `network`, `cache` or `validated`, if there is a response
         ///
-        /// The request after a redirect, and each further attempt, counts as another request. The one that answers a
-        /// challenge does not.
+        /// The request after a redirect, and each further attempt, counts as another request. A request that is sent
+        /// again with the answer to a challenge does not.
         ///
         /// - Parameters:
         ///   - schemes: the schemes of the requests that are recorded.

@@ -53,7 +53,7 @@ private final class RunLoopConnection: @unchecked Sendable {  // … because thr
         runLoop.perform(inModes: modes) { _ = unsafe source }
     }
 
-    /// A job that waits retains the source.
+    /// Adds a job. A waiting job retains this object, and with it the source.
     func append(_ job: @escaping @Sendable () -> Void) {
         guard source.append({ [self] in withExtendedLifetime(self) { job() } }) else { return }
         source.signal()
@@ -62,7 +62,7 @@ private final class RunLoopConnection: @unchecked Sendable {  // … because thr
     }
 }
 
-/// Jobs that wait for a run loop. The base class is public in Foundation for Linux, and XCTest waits with it.
+/// Jobs that wait for a run loop. The base class is public in Foundation for Linux, and XCTest also uses it.
 private final class JobSource: RunLoop._Source {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
@@ -71,7 +71,7 @@ private final class JobSource: RunLoop._Source {
 
     private let state = Mutex(State())
 
-    /// - Returns: whether the source must be signalled: it is idle, and these are its first jobs.
+    /// - Returns: whether the source must be signalled: it runs no job, and no other job waits.
     func append(_ job: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
             state.jobs.append(job)
@@ -83,7 +83,7 @@ private final class JobSource: RunLoop._Source {
     /// later call, so that other sources have their turn.
     override func perform() {
         let jobs = state.withLock { state -> [@Sendable () -> Void] in
-            // While a job runs, only that job can have run the run loop.
+            // If a job is running, that job itself runs the run loop, which calls this method again.
             guard !state.isRunning, !state.jobs.isEmpty else { return [] }
             state.isRunning = true
             defer { state.jobs = [] }

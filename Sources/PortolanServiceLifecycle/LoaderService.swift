@@ -12,8 +12,8 @@
     ///         services: [LoaderService(loader), server], gracefulShutdownSignals: [.sigterm], logger: logger)
     ///     try await group.run()
     ///
-    /// Services are shut down in reverse order. So put the loader before the services that load with it: they still can
-    /// while they end.
+    /// Services are shut down in reverse order. So put the loader before the services that load with it, so that they
+    /// can still load while they end.
     public struct LoaderService: Service {
         private let loader: Loader
 

@@ -90,12 +90,12 @@
             let files = try files(at: path)
             let opened = ConditionLock<Result<OpenStores, StoreError>?>(nil)
             StoreWorker.open(files, options: options, logger: logger) { result in opened.withLockBroadcasting { $0 = result } }
-            // The lock must not keep the folder open.
+            // `take()`, because a reference in the lock would keep the folder open.
             return StateFolder(files.folder, try opened.wait { $0.take() }.get())
         }
 
         /// Why a folder has no file of cookies; `nil` if it has one. Creates nothing.
-        package static func problemOfMissing(_ path: String?) throws(StoreError) -> String? {
+        package static func missingStateReason(_ path: String?) throws(StoreError) -> String? {
             let files = try files(at: path)
             let name = CookieRecord.schema.file
             guard try files.size(of: name) == nil else { return nil }
@@ -129,7 +129,7 @@
             try flushed.wait { $0.take() }.get()
         }
 
-        /// Writes all changes, and closes the files, which leaves no log beside them. Later changes stay in memory. For
+        /// Writes all changes, and closes the files. No log then remains beside them. Later changes stay in memory. For
         /// programs that are about to end.
         package func waitForClose() {
             let closed = ConditionLock(false)

@@ -27,7 +27,8 @@
         /// challenge does not.
         ///
         /// - Parameters:
-        ///   - schemes: the schemes of the requests that are traced. Only those of HTTP have fields, and so a context.
+        ///   - schemes: the schemes of the requests that are traced. Only `http:` and `https:` requests carry the
+        ///     context, in their fields.
         ///   - tracer: makes the spans; `nil` for the one of `InstrumentationSystem` at the time of each request.
         public static func tracing(schemes: SchemeSet = .only(["http", "https"]), tracer: (any Tracer)? = nil) -> Interceptor {
             Interceptor(identifier: "org.portolan.tracing", schemes: schemes, capturing: { TaskTrace() }) { _, task in
@@ -48,7 +49,8 @@
     /// What the requests of a task share.
     private final class TaskTrace: Sendable {
         let context = ServiceContext.current ?? .topLevel
-        /// The fields that were added to the last request. A redirect keeps them, with the context of another span.
+        /// The fields that were added to the last request. After a redirect, the next request still has them, with the
+        /// context of the earlier span.
         let injectedNames = Mutex<Set<HTTPField.Name>>([])
     }
 

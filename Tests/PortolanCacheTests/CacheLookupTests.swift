@@ -12,7 +12,7 @@ import Testing
     /// A decision about one stored response, in one word: the reason, with a mark for each kind.
     private func word(_ decision: CacheDecision) -> String {
         switch decision {
-        case .use(let use): "\(use.reason)" + (use.isRevalidated ? "+" : "")
+        case .use(let use): "\(use.reason)" + (use.needsRevalidation ? "+" : "")
         case .validate(_, let reason): "?\(reason)"
         case .complete: "complete"
         case .load(let reason): "!\(reason)"
@@ -166,8 +166,8 @@ import Testing
             ("Range: bytes=0-1 | If-Range: Sun, 06 Nov 1994 07:49:37 GMT", .partial(0..<2)),
             ("Range: bytes=0-1 | If-Range: Sun, 06 Nov 1994 07:49:38 GMT", .full),
             ("Range: bytes=0-1 | If-None-Match: \"a\"", .notModified), ("", .full),
-        ] as [(String, CacheAnswer?)])
-    func section432PreconditionsAndRanges(request: String, expected: CacheAnswer?) throws {
+        ] as [(String, CachedContent?)])
+    func section432PreconditionsAndRanges(request: String, expected: CachedContent?) throws {
         let response = try CacheFixtures.response(
             "Cache-Control: max-age=10 | ETag: \"a\" | Last-Modified: Sun, 06 Nov 1994 07:49:37 GMT | Date: \(try CacheFixtures.date(0))")
         let decision = try CacheFixtures.lookup(request).decide([response])
@@ -209,8 +209,8 @@ import Testing
     /// RFC 9110 §14.1.2: a suffix of a representation without octets is satisfiable.
     @Test(
         arguments: [("bytes=-1", .full), ("bytes=-0", .unsatisfiableRange), ("bytes=0-", .unsatisfiableRange), ("bytes=0-, -1", .full)]
-            as [(String, CacheAnswer)])
-    func rangesOfAnEmptyRepresentation(range: String, expected: CacheAnswer) throws {
+            as [(String, CachedContent)])
+    func rangesOfAnEmptyRepresentation(range: String, expected: CachedContent) throws {
         let response = try CacheFixtures.response("Cache-Control: max-age=10", content: .complete(length: 0))
         #expect(try CacheFixtures.lookup("Range: " + range).answer(from: response) == expected)
     }

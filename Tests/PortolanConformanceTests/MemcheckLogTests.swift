@@ -121,29 +121,31 @@ import Testing
         objects.map { StackFrame(object: $0, function: "f", file: nil, line: nil) }
     }
 
-    private func guilt(_ stack: [StackFrame], _ origin: [StackFrame]? = nil, kind: String = "InvalidRead") -> MemcheckScope.Guilt? {
+    private func attribution(
+        _ stack: [StackFrame], _ origin: [StackFrame]? = nil, kind: String = "InvalidRead"
+    ) -> MemcheckScope.Attribution? {
         let origins = origin.map { [MemcheckError.Origin(phrase: "", stack: $0)] } ?? []
-        return scope.guilt(of: MemcheckError(kind: kind, phrase: "", stack: stack, origins: origins))
+        return scope.attribution(of: MemcheckError(kind: kind, phrase: "", stack: stack, origins: origins))
     }
 
     @Test func innermostFunctionOutsideSystemLibrariesDecidesTheOwner() {
         let (plugin, program, library, swift) = (Self.plugin, Self.program, "/lib/libc.so.6", "/opt/swift/libswiftCore.so")
-        #expect(guilt(frames(plugin, program)) == .inPluginCode)
-        #expect(guilt(frames(library, "/lib/libz.so.1", nil, plugin, program)) == .inPluginCode)
-        #expect(guilt(frames("/opt/tide/libbrought.so", program)) == .inPluginCode)
-        #expect(guilt(frames(program, plugin, program)) == nil)
-        #expect(guilt(frames(library, swift, plugin, program)) == nil)
-        #expect(guilt(frames(library)) == nil)
-        #expect(guilt(frames("/lib64/ld-linux-x86-64.so.2", plugin)) == nil)
+        #expect(attribution(frames(plugin, program)) == .inPluginCode)
+        #expect(attribution(frames(library, "/lib/libz.so.1", nil, plugin, program)) == .inPluginCode)
+        #expect(attribution(frames("/opt/tide/libbrought.so", program)) == .inPluginCode)
+        #expect(attribution(frames(program, plugin, program)) == nil)
+        #expect(attribution(frames(library, swift, plugin, program)) == nil)
+        #expect(attribution(frames(library)) == nil)
+        #expect(attribution(frames("/lib64/ld-linux-x86-64.so.2", plugin)) == nil)
     }
 
     /// If the runner accesses a freed block that it borrowed from the plugin, the error is the plugin's. A leak of a
     /// block that the runner allocated is the runner's.
     @Test func invalidAccessToABorrowedBlockIsThePluginsError() {
         let (runnerStack, pluginStack) = (frames("/lib/libc.so.6", Self.program, Self.plugin), frames("/lib/libc.so.6", Self.plugin))
-        #expect(guilt(runnerStack, pluginStack) == .inPassedBlock)
-        #expect(guilt(runnerStack, frames(Self.program, Self.plugin)) == nil)
-        #expect(guilt(runnerStack, pluginStack, kind: "Leak_DefinitelyLost") == nil)
+        #expect(attribution(runnerStack, pluginStack) == .inPassedBlock)
+        #expect(attribution(runnerStack, frames(Self.program, Self.plugin)) == nil)
+        #expect(attribution(runnerStack, pluginStack, kind: "Leak_DefinitelyLost") == nil)
     }
 
     @Test func stackEndsWhereTheRunnerCalledThePlugin() {

@@ -13,7 +13,7 @@ import Testing
         unsafe response.size = UInt32(MemoryLayout<portolan_response>.size)
         unsafe response.expected_length = 4
         unsafe response.storage = storage
-        return unsafe StoredResponse(DecodedResponse(response), body: [1, 2, 3, 4], of: Request(url: try URLRecord(parsing: "x:y")))
+        return unsafe StoredResponse(ReadResponse(response), body: [1, 2, 3, 4], of: Request(url: try URLRecord(parsing: "x:y")))
     }
 
     @Test func responseWithoutPermissionIsNotStored() throws {

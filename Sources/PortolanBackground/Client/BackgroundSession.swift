@@ -24,7 +24,7 @@
     /// one.
     ///
     /// The service does not share the program's loader: it has no cookies, no cache, and no handlers but the built-in
-    /// ones and the installed plugins. Requests need absolute file paths.
+    /// ones and the installed plugins. The paths of files must be absolute.
     ///
     /// Any thread. Errors are `LoadError`s: `LoadError.Code.cannotConnect` if the service can't be started.
     public final class BackgroundSession: Sendable {
@@ -36,7 +36,8 @@
         ///   - identifier: at most 256 bytes.
         ///   - place: the folders of the service; `nil` for ``ServicePlace/standard()``.
         ///   - command: the command line that starts the service.
-        /// - Throws: `LoadError.Code.ioFailed` if the environment names no folder.
+        /// - Throws: `LoadError.Code.ioFailed` if `place` is `nil`, and neither `XDG_STATE_HOME` nor `HOME` is an
+        ///   absolute path.
         public init(identifier: String, place: ServicePlace? = nil, command: [String] = ["portolan", "transferd"]) throws(LoadError) {
             self.identifier = identifier
             if let place {
@@ -66,10 +67,10 @@
         /// Adds a download.
         ///
         /// - Parameters:
-        ///   - request: a GET without a body. Its URL, header fields and time limits count.
+        ///   - request: a GET without a body. Only its URL, header fields and time limits are used.
         ///   - path: the absolute path of the file.
         ///   - options: how the download is made.
-        /// - Returns: the transfer, which the service has in its journal.
+        /// - Returns: the transfer, after the service has stored it in its journal.
         /// - Throws: `LoadError.Code.badRequest` for a request that the service can't store, or if another transfer
         ///   writes the same file.
         @discardableResult
@@ -80,13 +81,13 @@
             return try await perform { (session) throws(LoadError) in try session.transfer(message) }
         }
 
-        /// Adds an upload. The file is read while it is sent, so it must stay as it is.
+        /// Adds an upload. The file is read while it is sent, so it must not change until the upload has ended.
         ///
         /// A request whose method is not idempotent, such as `POST`, is not sent again after bytes of it may have
         /// arrived.
         ///
         /// - Parameters:
-        ///   - request: its URL, method, header fields and time limits count.
+        ///   - request: a request without a body. Only its URL, method, header fields and time limits are used.
         ///   - file: the absolute path of the file to send.
         ///   - responsePath: the absolute path of the file for the body of the response; `nil` to drop it.
         ///   - options: how the upload is made.
@@ -141,7 +142,7 @@
             try await perform { (session) throws(LoadError) in try session.transfer(.cancel(id: id)) }
         }
 
-        /// Lets a transfer that waits, needs a credential or has failed begin now.
+        /// Makes a transfer ready to start at once, if it is waiting, needs a credential, or has failed.
         ///
         /// - Parameters:
         ///   - id: the transfer.
@@ -154,9 +155,9 @@
             try await perform { (session) throws(LoadError) in try session.transfer(.resume(id: id, user: user, password: password)) }
         }
 
-        /// - Parameter isOfAllSessions: whether to list the transfers of other sessions, too.
-        package func waitForTransfers(isOfAllSessions: Bool = false) throws(LoadError) -> [BackgroundTransfer] {
-            guard case .transfers(let transfers) = try ask(.list(session: isOfAllSessions ? nil : identifier)) else {
+        /// - Parameter includesAllSessions: whether to list the transfers of other sessions, too.
+        package func waitForTransfers(includesAllSessions: Bool = false) throws(LoadError) -> [BackgroundTransfer] {
+            guard case .transfers(let transfers) = try ask(.list(session: includesAllSessions ? nil : identifier)) else {
                 throw Self.wrongAnswer
             }
             return transfers
@@ -201,38 +202,39 @@
             try result.get()
         }
 
-        /// The answer of a program to an end.
+        /// What a program answers when it has received the end of a transfer.
         package enum Receipt: Sendable {
             /// The service forgets the transfer, and sends the next end.
             case acknowledged
             /// The service forgets the transfer. The program wants no more.
             case last
-            /// The program has lost the end, and wants no more. The next program receives it.
+            /// The program could not process the end, and wants no more. The next program receives this end.
             case lost
         }
 
         /// Does what ``receiveEnds(_:)`` does, and blocks the calling thread.
         ///
         /// - Parameters:
-        ///   - receive: as above.
-        ///   - whenIdle: called when all ends were acknowledged, and no transfer is waiting or running, with the
-        ///     transfers that need a credential. `false` ends the wait.
+        ///   - receive: called for one transfer at a time.
+        ///   - whenIdle: called with the transfers that need a credential, when all ends were acknowledged and no
+        ///     transfer is waiting or running. If it returns `false`, the wait ends.
         package func waitForEnds(_ receive: (BackgroundTransfer) -> Receipt, _ whenIdle: ([BackgroundTransfer]) -> Bool) throws(LoadError) {
             try waitForEnds(receive, whenIdle) { _ in true }
         }
 
-        /// - Parameter willUse: called with each connection; `false` ends the wait.
+        /// - Parameter willUse: called with each new connection before its use. If it returns `false`, the wait ends.
         private func waitForEnds(
             _ receive: (BackgroundTransfer) -> Receipt, _ whenIdle: ([BackgroundTransfer]) -> Bool, willUse: (LineConnection) -> Bool
         ) throws(LoadError) {
-            // The ends that were received on a connection that was lost before they were acknowledged.
+            // The ends that `receive` has processed. If a connection is lost before the service has received an
+            // acknowledgement, the service sends that end again.
             var received: Set<EndIdentifier> = []
             while true {
                 let connection = try start.connect()
                 guard willUse(connection) else { return }
                 try connection.write(ServiceRequest.attach(session: identifier))
-                // Ends come at any time, but the first line is an answer.
-                var limit = Optional(start.longestAnswer)
+                // Only the first line, the answer, has a time limit. The ends after it can come at any time.
+                var limit = Optional(start.answerTimeout)
                 while let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: limit) {
                     limit = nil
                     switch try ServiceMessage.decode(ServiceAnswer.self, from: line) {
@@ -250,7 +252,7 @@
                     case .transfer, .transfers: throw Self.wrongAnswer
                     }
                 }
-                // The service was killed: the next one has the journal.
+                // The service has ended. `connect()` starts the next one if necessary. It has the same journal.
             }
         }
 
@@ -269,7 +271,7 @@
         /// Waits until the service has the last acknowledgement, because the program may end now.
         private func confirmAcknowledgement(on connection: LineConnection) throws(LoadError) {
             try connection.write(ServiceRequest.list(session: ""))
-            while let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: start.longestAnswer) {
+            while let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: start.answerTimeout) {
                 if case .transfers = try ServiceMessage.decode(ServiceAnswer.self, from: line) { return }
             }
         }
@@ -281,7 +283,7 @@
             for _ in 0..<Self.attempts {
                 let connection = try start.connect()
                 guard try connection.write(request),
-                    let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: start.longestAnswer)
+                    let line = try connection.readLine(atMost: ServiceMessage.answerLimit, within: start.answerTimeout)
                 else { continue }
                 let answer = try ServiceMessage.decode(ServiceAnswer.self, from: line)
                 if case .failed(let code, let message) = answer {
@@ -297,7 +299,7 @@
         private static let attempts = 5
 
         private static var wrongAnswer: LoadError {
-            LoadError(.badResponse, message: "the transfer service has given the answer to another question; it may have another version")
+            LoadError(.badResponse, message: "the transfer service sent an unexpected answer; it may have another version")
         }
 
         private func perform<Value: Sendable>(_ body: @escaping @Sendable (BackgroundSession) throws(LoadError) -> Value)

@@ -17,7 +17,7 @@
         /// The command line of the service.
         let command: [String]
         /// How long a program waits for the answer to a request.
-        var longestAnswer = Duration.seconds(60)
+        var answerTimeout = Duration.seconds(60)
 
         /// The first lines that the service can print.
         static let (ready, alreadyRunning) = ("ready", "running")
@@ -50,7 +50,7 @@
             for path in place.sockets {
                 guard let socket = try LocalSocket.connect(to: path) else { continue }
                 let connection = LineConnection(socket)
-                // The requests have passwords.
+                // Requests can contain passwords, so they must not go to a service of another user.
                 guard LocalSocket.user(of: socket) == geteuid() else {
                     throw LoadError(
                         .accessDenied, message: "the socket '\(path)' belongs to another user; remove it, or set XDG_RUNTIME_DIR")
@@ -126,7 +126,7 @@
             var child: pid_t = 0
             let status = unsafe posix_spawnp(&child, program, &actions, &attributes, arguments, environ)
             guard status == 0 else { return SystemError(code: status) }
-            // The service forks no further process, so this one must not leave a zombie while it runs.
+            // The service stays a child of this process. Without waitpid(2), it would be a zombie after its end.
             let process = child
             // `try?` because a zombie is harmless.
             try? PlatformThread.start {

@@ -37,13 +37,13 @@
             status.transfer.expectedBytes = isUpload ? progress.expectedBytesToSend : progress.expectedBytesToWrite
         }
 
-        /// The path of the file that was about to get its name, if it has got the name; otherwise `nil`.
-        var placedPath: String? {
+        /// The final path of `status.movingFile`, if that file was renamed before the service ended; otherwise `nil`.
+        var renamedPath: String? {
             guard let file = status.movingFile, let written = task.writtenPath else { return nil }
             // `try?` because a path that can't be resolved has no file.
             guard let path = task.existingFile == "replace" ? try? FileSystem.destination(of: written) : written else { return nil }
             let (folder, name) = FileSystem.split(path)
-            // With numbers at the end, long names are shortened.
+            // If a number is added to a long name, the name is shortened before the number.
             let prefix = String(name.unicodeScalars.prefix(60))
             let names = ((try? FileSystem.names(in: folder)) ?? []).filter { $0.hasPrefix(prefix) }
             return names.map { folder + $0 }.first { FileIdentity(at: $0) == file }

@@ -35,7 +35,7 @@
                             guard let attachment else {
                                 throw LoadError(.badRequest, message: "only an attached program acknowledges the end of a transfer")
                             }
-                            // Without an answer, because events come at any time.
+                            // No answer is sent, because events can come before it.
                             queue.acknowledge(end, session: attachment.session)
                         default: try connection.write(try answer(request))
                         }

@@ -46,11 +46,11 @@
             (self.loader, self.journal, self.limits, self.logger) = (loader, journal, limits, logger)
             var state = State()
             for row in try journal.entries() {
-                // `try?` because a row that is not understood is left alone.
+                // `try?` because a row that can't be read stays unchanged.
                 guard let task = try? ServiceMessage.decode(TransferDescription.self, from: row.task), (try? task.check()) != nil,
                     var status = try? ServiceMessage.decode(TransferStatus.self, from: row.status)
                 else {
-                    logger.warning("transfer \(row.number) of the journal is not understood; it is left alone")
+                    logger.warning("transfer \(row.number) of the journal can't be read; it stays unchanged")
                     continue
                 }
                 status.transfer.id = row.number
@@ -60,11 +60,11 @@
             recover()
         }
 
-        /// Brings the transfers that ran when the last process ended to a state from which they go on.
+        /// Finishes or fails the transfers that were running when the last process ended, or sets them to `waiting`.
         private func recover() {
             state.withLock { state in
                 for (id, var entry) in state.entries where entry.status.transfer.state == .running {
-                    if let path = entry.placedPath {
+                    if let path = entry.renamedPath {
                         // `try?` because only the number of bytes would be missing.
                         if entry.task.kind == .download, let file = try? FileSystem.openForReading(path) {
                             entry.status.transfer.bytes = FileSystem.size(of: file) ?? 0
@@ -106,7 +106,7 @@
                 do throws(LoadError) {
                     try Self.checkFile(of: entry, state)
                 } catch {
-                    // `try?` because the next start of the service would find the same problem.
+                    // `try?` because the caller receives the first error.
                     try? journal.remove(number, hasSecrets: task.hasSecrets)
                     throw error
                 }
@@ -159,7 +159,7 @@
             return transfer
         }
 
-        /// Lets a transfer that waits, needs a credential or has failed begin now.
+        /// Makes a transfer ready to start at once, if it is waiting, needs a credential, or has failed.
         func resume(_ id: Int64, user: String?, password: String?) throws(LoadError) -> BackgroundTransfer {
             try changing { (state) throws(LoadError) in
                 guard var entry = state.entries[id] else { throw Self.unknown(id) }
@@ -205,13 +205,13 @@
 
         // MARK: Attached programs
 
-        /// What an attached program learns.
+        /// What the service reports to an attached program.
         enum Event {
             case ended(BackgroundTransfer, EndIdentifier)
             case idle(needCredential: [BackgroundTransfer])
         }
 
-        /// - Returns: a number for ``nextEvent(of:_:after:)``.
+        /// - Returns: a number for ``nextEvent(of:_:sent:wasIdle:)``.
         func attach(_ session: String) throws(LoadError) -> Int {
             let number = state.wait(atMost: Self.longestWaitForDetach) { state -> Int? in
                 guard state.attached[session] == nil || state.isStopping else { return nil }
@@ -229,7 +229,7 @@
 
         private static let longestWaitForEnds = Duration.seconds(10)
 
-        /// A program that was killed is noticed a moment later.
+        /// If a program was killed, the service can notice that a moment later.
         private static let longestWaitForDetach = Duration.seconds(2)
 
         func detach(_ session: String, _ number: Int) {
@@ -242,7 +242,7 @@
         /// Waits for the next event.
         ///
         /// - Parameters:
-        ///   - sent: the ends that this program has received.
+        ///   - sent: the ends that were sent to this program.
         ///   - wasIdle: whether the last event was ``Event/idle(needCredential:)``.
         /// - Returns: `nil` if the program is detached, or the service ends.
         func nextEvent(of session: String, _ number: Int, sent: Set<EndIdentifier>, wasIdle: Bool) -> Event? {
@@ -259,7 +259,8 @@
             }
         }
 
-        /// - Throws: ``LoadError/Code/cancelled`` if the service ends; ``LoadError/Code/noResources``.
+        /// - Throws: `LoadError.Code.cancelled` if the service is ending; `LoadError.Code.noResources` if too many
+        ///   programs are connected.
         func beginConnection() throws(LoadError) {
             try changing { (state) throws(LoadError) in
                 guard !state.isStopping else { throw Self.ending }
@@ -328,19 +329,20 @@
 
         private func waitForRunning() {
             for load in state.withLock({ $0.entries.values.compactMap(\.load) }) { load.cancel() }
-            // A load that does not end is in the journal as a running one.
+            // If a load does not end in time, its transfer is `running` in the journal, and the next service recovers
+            // it.
             state.wait(atMost: Self.longestWaitForEnds) { state in
                 state.entries.values.contains { $0.status.transfer.state == .running } ? nil : ()
             }
         }
 
-        /// The transfers that can begin now come first in, first out.
+        /// Returns the oldest transfer that can begin now; `nil` if there is none, or if enough transfers are running.
         private func nextToStart(_ state: State) -> Int64? {
             guard state.entries.values.count(where: { $0.status.transfer.state == .running }) < limits.parallelTransfers else { return nil }
             let time = now
             let ready = state.entries.filter { _, entry in
                 let next = entry.status.transfer.nextAttempt ?? 0
-                // A time that is too late was computed while the clock was wrong.
+                // A time that is too far in the future was computed while the clock was wrong.
                 return entry.status.transfer.state == .waiting && (next <= time || next > time + RetryDecision.longestRequestedDelay)
             }
             let mayRunAll = !ready.values.contains { $0.task.isDiscretionary } || limits.allowsDiscretionaryTransfers()
@@ -551,7 +553,8 @@
 
         // MARK: The journal
 
-        /// Writes the status. If that fails, the transfer goes on, and begins again after the end of the process.
+        /// Writes the status. If that fails, the transfer continues in this process, but the next process begins with
+        /// the earlier status.
         private func record(_ entry: QueuedTransfer) {
             do throws(StoreError) {
                 try journal.update(entry.status.transfer.id, status: Self.encode(entry.status))

@@ -56,16 +56,17 @@
         private let journal: TransferJournal
         private let queue: TransferQueue
 
-        /// Opens the journal and the socket of a service. Programs can connect, and wait until ``run()`` is called.
+        /// Opens the journal and the sockets of a service. From then on, programs can connect, but they get no answer
+        /// before ``run()`` is called.
         ///
         /// - Parameters:
-        ///   - place: where the socket and the journal are.
+        ///   - place: where the sockets and the journal are.
         ///   - loader: loads the transfers. It should have no `Loader.Configuration.retries`, because the service
         ///     tries again itself.
         ///   - limits: the limits.
         ///   - logger: receives problems of the journal.
         /// - Returns: `nil` if another service runs at the same place.
-        /// - Throws: `LoadError.Code.ioFailed` and the like if the folders can't be used.
+        /// - Throws: `LoadError.Code.ioFailed` or a similar error if the folders can't be used.
         public init?(
             at place: ServicePlace, loader: Loader, limits: Limits = Limits(), logger: Logger = Logger(label: "org.portolan.transferd")
         )
@@ -92,7 +93,7 @@
                     problem = problem ?? error
                 }
             }
-            // Not every file system has sockets. One of the two is enough.
+            // Not every file system supports sockets. If there are two paths, one socket is enough.
             if let problem, listeners.isEmpty {
                 journal.close()
                 lock.release()
@@ -142,11 +143,11 @@
                     queue.endConnection()
                 }
             }
-            try? listener.close()  // because its connections end anyway
+            try? listener.close()  // because a listener has no data that can be lost
         }
 
         private static func refuse(_ connection: LineConnection, _ error: LoadError) {
-            // `try?` because the message is written as JSON without fail; the peer may be gone.
+            // `try?` because the peer may be gone.
             _ = try? connection.write(ServiceAnswer(error))
         }
     }

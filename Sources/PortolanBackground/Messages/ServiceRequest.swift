@@ -8,7 +8,7 @@
     enum ServiceRequest: Codable, Sendable {
         /// - Parameter key: a random text, so that a request that is repeated after a lost answer adds nothing twice.
         case add(key: String, session: String, task: TransferDescription)
-        /// The transfers of a session; of all sessions without one.
+        /// Lists the transfers of a session; `nil` for those of all sessions.
         case list(session: String?)
         case show(id: Int64)
         case cancel(id: Int64)
@@ -19,7 +19,7 @@
         case acknowledge(EndIdentifier)
     }
 
-    /// Identifies the end of a transfer. A transfer that is resumed has another one.
+    /// Identifies the end of a transfer. If the transfer is resumed after it, its next end has another identifier.
     struct EndIdentifier: Codable, Hashable, Sendable {
         let id: Int64
         let round: Int
@@ -35,7 +35,7 @@
         case ended(BackgroundTransfer, EndIdentifier)
         /// All ends were acknowledged, and no transfer is waiting or running.
         ///
-        /// - Parameter needCredential: the transfers that wait for a person.
+        /// - Parameter needCredential: the transfers that need a credential.
         case idle(needCredential: [BackgroundTransfer])
         case failed(code: Int32, message: String)
     }

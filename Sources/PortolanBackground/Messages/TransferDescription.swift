@@ -35,7 +35,7 @@
 
         private static let limits = (url: 64 << 10, fields: 256, fieldBytes: 64 << 10, path: 4096, text: 4096)
 
-        /// Checks what another program or a file says.
+        /// Checks the values, which can come from another program or from the journal.
         func check() throws(LoadError) {
             func refuse(_ problem: String) -> LoadError { LoadError(.badRequest, message: "the transfer can't be added: \(problem)") }
             let size = fields.reduce(0) { $0 + $1.reduce(0) { $0 + $1.utf8.count } }
@@ -110,11 +110,11 @@
         var added: Double
         /// When it ended, in seconds since 1970; 0 before.
         var ended: Double = 0
-        /// How often it was resumed. Each time, it has another end.
+        /// How often it was resumed after its end. The number is a part of the ``EndIdentifier``.
         var round = 0
         /// Whether it waits because the system has no network.
         var lacksNetwork = false
-        /// The file that was about to get its name.
+        /// The complete file, from just before its rename to the final name until the end of the transfer.
         var movingFile: FileIdentity?
         /// Whether bytes of a request whose method is not idempotent may have been sent.
         var hasBegun = false

@@ -80,7 +80,7 @@
                 switch errno {
                 case EINTR, ECONNABORTED: continue
                 case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-                    // The connection stays in the queue. Another one ends meanwhile.
+                    // The connection stays in the backlog. Meanwhile another connection can end, which frees resources.
                     var pause = timespec(tv_sec: 0, tv_nsec: 100_000_000)
                     unsafe nanosleep(&pause, nil)
                 default: return nil
@@ -97,7 +97,7 @@
             return credentials.1
         }
 
-        /// Ends both directions, so that a thread that reads from the socket gets its end.
+        /// Ends both directions, so that a thread that reads from the socket gets the end of the stream.
         static func shutDown(_ socket: Descriptor) { _ = shutdown(socket.number, Int32(SHUT_RDWR)) }
 
         private static func make() throws(LoadError) -> Descriptor {
@@ -135,7 +135,7 @@
         }
     }
 
-    /// A connection on which lines go both ways. One thread reads, and any thread writes.
+    /// A connection that carries lines in both directions. One thread reads; any thread can write.
     final class LineConnection: Sendable {
         private let socket: Descriptor
         private let writing = ConditionLock(())
@@ -151,14 +151,15 @@
             reader = ConditionLock(Reader())
         }
 
-        // Nothing was promised to the peer that an error of close(2) could break.
+        // `try?` because a written line does not count as received, so an error of close(2) changes nothing.
         deinit { try? socket.close() }
 
         /// - Parameters:
-        ///   - limit: in bytes.
-        ///   - time: how long to wait; `nil` for without limit.
+        ///   - limit: the length of the longest line, in bytes.
+        ///   - time: how long to wait; `nil` for no limit.
         /// - Returns: `nil` at the end, after an error, and after ``shutDown()``.
-        /// - Throws: ``LoadError/Code/limitExceeded`` for a line above `limit`; ``LoadError/Code/timedOut``.
+        /// - Throws: `LoadError.Code.limitExceeded` for a line that is longer than `limit`; `LoadError.Code.timedOut`
+        ///   if no line arrives within `time`.
         func readLine(atMost limit: Int = ServiceMessage.requestLimit, within time: Duration? = nil) throws(LoadError) -> [UInt8]? {
             let deadline = time.map { MonotonicTime.now + $0 }
             let result: Result<[UInt8]?, LoadError> = reader.withLock { reader in
@@ -174,11 +175,11 @@
                         return .failure(
                             LoadError(.limitExceeded, message: "a message has more than \(limit) bytes"))
                     }
-                    // `try?` because the read reports it.
+                    // `try?` because the read below then fails, too.
                     if let deadline, (try? socket.waitUntilReadable(within: max(deadline - MonotonicTime.now, .zero))) == false {
                         return .failure(LoadError(.timedOut, message: "the transfer service has not answered in time"))
                     }
-                    // `try?` because a connection that is lost has ended.
+                    // `try?` because a lost connection counts as one that has ended.
                     guard let count = try? socket.read(into: &reader.buffer), count > 0 else { return .success(nil) }
                     reader.unread += reader.buffer[..<count]
                 }

@@ -20,9 +20,9 @@
         /// The folder of the journal, of the locks, and of a second socket.
         public let stateFolder: String
 
-        /// The service listens at each of these paths. Programs can have other runtime folders, and a runtime folder is
-        /// removed when its user logs out, so there is also a socket beside the journal. Paths that are too long for a
-        /// socket are left out, unless both are.
+        /// The service listens at each of these paths. A program can have another runtime folder than the service, and
+        /// a runtime folder is removed when its user logs out, so there is also a socket beside the journal. A path
+        /// that is too long for a socket is left out, unless all paths are too long.
         var sockets: [String] {
             let folders = runtimeFolder == stateFolder ? [runtimeFolder] : [runtimeFolder, stateFolder]
             let paths = folders.map { "\($0)/transferd.sock" }
@@ -34,7 +34,7 @@
         var lock: String { "\(stateFolder)/transferd.lock" }
         /// Locked while a program starts the service.
         var startLock: String { "\(stateFolder)/start.lock" }
-        /// What a service has reported that was started by a program.
+        /// The standard error output of a service that a program has started.
         var log: String { "\(stateFolder)/transferd.log" }
 
         public init(runtimeFolder: String, stateFolder: String) {
@@ -44,7 +44,7 @@
         /// `portolan` in `$XDG_RUNTIME_DIR`, and `portolan/transfers` in `$XDG_STATE_HOME` or `~/.local/state`. Without
         /// `$XDG_RUNTIME_DIR`, the only socket is in the state folder.
         ///
-        /// - Throws: `LoadError.Code.ioFailed` if the environment names no folder.
+        /// - Throws: `LoadError.Code.ioFailed` if neither `XDG_STATE_HOME` nor `HOME` is an absolute path.
         ///
         /// XDG Base Directory Specification
         public static func standard() throws(LoadError) -> Self {
@@ -64,7 +64,7 @@
 
         /// Renames a log that has become long.
         func limitLog() {
-            // `try?` because the log is then written further.
+            // `try?` because a log that can't be read is not renamed, and the service can still append to it.
             guard let file = try? FileSystem.openForReading(log) else { return }
             defer { try? file.close() }
             if FileSystem.size(of: file) ?? 0 > Self.logLimit { _ = unsafe rename(log, "\(log).old") }
@@ -122,7 +122,7 @@
 
         func release() {
             FileSystem.unlock(file)
-            // `try?` because nothing was written.
+            // `try?` because the contents only help people.
             try? file.close()
         }
     }

@@ -35,8 +35,9 @@ final class LinkedStep: Sendable {
     let call, cleanup, text: LinkedCall?
     /// The conditions on the result of the call.
     let check, until: Comparison?
-    /// The variables of the outputs that the `deliver` template of a repeated call uses, or whose length it uses. The
-    /// result is not included, because the last result is no data: it ends the repetition.
+    /// The variables of the outputs that the `deliver` template of a repeated call uses, or whose length it uses. Empty
+    /// if the call is not repeated. The result is not included, because the last result ends the repetition and is not
+    /// data.
     let deliveredOutputs: [Int]
 
     init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {

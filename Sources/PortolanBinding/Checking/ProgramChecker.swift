@@ -166,8 +166,8 @@ struct ProgramChecker {
         scope.hasRequest = true
         let steps = try checkSteps("steps", source.steps, 1...BindingProgram.stepLimit)
         if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
-            // No step uses the text of the shared error: each step has its own error, or the text uses values that the
-            // step does not have. Here nothing is left out, so the error names the value.
+            // No step uses the text of the shared error. Either each step has its own error, or the check of the text
+            // failed for each step, and `checkFailure` ignored that. This check does not ignore it.
             let result = ValueType(.integer)
             _ = try prependingStep(.member("error")) { () throws(BindingError) in try checkFailure(error, result, isShared: false) }
         }
@@ -278,8 +278,8 @@ struct ProgramChecker {
         return try checkFailure(sharedError, result, isShared: true)
     }
 
-    /// - Parameter isShared: Whether this is the error of all steps. If so, its message or its text is left out if the
-    ///   current step can't use it, such as because it has no value that the message names.
+    /// - Parameter isShared: Whether this is the error of all steps. If so, and the current step can't use the message
+    ///   or the text, the result lacks it. For example, the message can name a value that the step does not have.
     private mutating func checkFailure(_ source: ErrorSource, _ result: ValueType?, isShared: Bool) throws(BindingError) -> Failure {
         var codes: [Int128: Int32] = [:]
         for member in source.codes {

@@ -36,8 +36,8 @@
         func run<Result>(_ body: (BackgroundSession) throws(LoadError) -> Result) throws(Failure) -> Result {
             SignalHandler.ignoreClosedPipes()
             do throws(LoadError) {
-                // The same program, also if it is not in the PATH.
-                // `try?` because the name in the PATH is then the best guess.
+                // The service runs the executable of this process, which need not be in the PATH.
+                // `try?` because the name in the PATH is the best guess if /proc cannot be read.
                 let program = (try? FileSystem.linkText(at: "/proc/self/exe")).flatMap { $0 } ?? "portolan"
                 return try body(BackgroundSession(identifier: identifier, command: [program, "transferd"]))
             } catch {
@@ -95,7 +95,8 @@
 
         @OptionGroup var background: BackgroundOptions
 
-        /// Not in `validate`, which would hide the error about an unknown option.
+        /// Throws if the options are invalid. `validate()` does not do this, because its error would hide the error
+        /// about an unknown option.
         private func check() throws {
             if output == nil, uploadedFile == nil { throw ValidationError("-o: a download needs the name of a file") }
             if output == "" { throw ValidationError("-o: the name of the file is empty") }
@@ -128,7 +129,7 @@
             try background.write([transfer])
         }
 
-        /// The service has another working directory.
+        /// Returns the absolute path, because the service has another working directory.
         private static func absolute(_ path: String) throws(LoadError) -> String {
             if path.hasPrefix("/") { return path }
             guard let folder = FileSystem.resolved(".") else {
@@ -151,13 +152,14 @@
             commandName: "list", abstract: "Print one line for each transfer: its number, state, bytes, file and URL.")
 
         @Flag(name: .customLong("all"), help: "List the transfers of all sessions.")
-        var isOfAllSessions = false
+        var includesAllSessions = false
 
         @OptionGroup var background: BackgroundOptions
 
         func run() throws {
             try background.write(
-                try background.run { (session) throws(LoadError) in try session.waitForTransfers(isOfAllSessions: isOfAllSessions) })
+                try background.run { (session) throws(LoadError) in try session.waitForTransfers(includesAllSessions: includesAllSessions) }
+            )
         }
     }
 
@@ -204,7 +206,7 @@
     /// `portolan background resume`
     struct ResumeTransferCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "resume", abstract: "Let a transfer that waits, needs a password or has failed begin now.")
+            commandName: "resume", abstract: "Start a transfer now that waits, needs a password, or has failed.")
 
         @Argument(help: ArgumentHelp("The number of the transfer.", valueName: "number"))
         var number: Int64
@@ -251,8 +253,8 @@
                         if transfer.state == .failed, failure == nil { failure = Failure(of: transfer) }
                         return .acknowledged
                     },
-                    { needCredential in
-                        if let transfer = needCredential.first, failure == nil { failure = Failure(of: transfer) }
+                    { transfersNeedingCredential in
+                        if let transfer = transfersNeedingCredential.first, failure == nil { failure = Failure(of: transfer) }
                         return false
                     })
             }

@@ -30,7 +30,8 @@
         @Option(
             name: .customLong("idle"), parsing: .unconditional,
             help: ArgumentHelp(
-                "End after this time without a program and without a transfer to make (default: 30); 0 means never.", valueName: "seconds"),
+                "End after this time if no program is connected and no transfer is left (default: 30); 0 means never.", valueName: "seconds"
+            ),
             transform: Seconds.init(parsing:))
         var idleLimit: Seconds?
 
@@ -51,14 +52,15 @@
             }
         }
 
-        /// Gives up what the process has from the program that has started it, which may end long before the service.
+        /// Closes inherited descriptors, and sets the umask and the limit of open files, so that the service does not
+        /// depend on the program that started it. That program may end long before the service.
         private static func separateFromStarter() {
             // `try?` because a descriptor that stays open only keeps its file in use.
             for number in ((try? FileSystem.names(in: "/proc/self/fd")) ?? []).compactMap({ Int32($0) }) where number > 2 {
                 let descriptor = Descriptor(number: number)
                 if descriptor.isInherited { try? descriptor.close() }
             }
-            // Each transfer has the mask of the program that has added it.
+            // For the service's own files. A new downloaded file gets the mask of the program that added the transfer.
             _ = umask(0o077)
             var limit = rlimit()
             if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
@@ -87,8 +89,8 @@
             guard let service else { return try StandardOutput.write("\(TransferService.alreadyRunningLine)\n") }
             try SignalHandler.observe { _ in service.stop() }
             try StandardOutput.write("\(TransferService.readyLine)\n")
-            // Nobody reads what follows.
-            if let nowhere = try? FileSystem.openForWriting("/dev/null", appends: false) { try? nowhere.replace(.standardOutput) }
+            // The program that started the service reads nothing after this line.
+            if let nullDevice = try? FileSystem.openForWriting("/dev/null", appends: false) { try? nullDevice.replace(.standardOutput) }
             do throws(LoadError) { try service.run() } catch { throw Failure(error) }
         }
     }

@@ -145,7 +145,8 @@ struct CheckCommand: ParsableCommand {
         guard !summary.isSuccess else { return }
         throw Failure(
             .checkFailed,
-            summary.isSkippedEntirely ? "no check of '\(plugin)' could be made, so this says nothing about it; -v shows why" : nil)
+            summary.isSkippedEntirely ? "no check of '\(plugin)' could run, so the result says nothing about the plugin; -v shows why" : nil
+        )
     }
 
     /// The folder for all files of this run.

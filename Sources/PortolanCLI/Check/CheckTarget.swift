@@ -32,7 +32,7 @@ enum CheckTarget {
         let manifest = base + PluginManifest.fileNameEnd
         if FileSystem.kind(at: String(manifest)) != nil { return try target(String(manifest), library: argument, in: catalogue) }
         guard exists else { throw Failure(.pluginNotLoadable, "\(argument): there is no such file") }
-        // The manifest with the problem can be the library's.
+        // The invalid manifest can be the one that names the library.
         if let problem, isReportedByRunner(problem) { return ConformanceTarget(problem, library: argument) }
         return ConformanceTarget(library: argument)
     }
@@ -91,8 +91,8 @@ enum CheckTarget {
         { [manifest = target.manifest] in
             let registry = ProtocolRegistry.withBuiltInHandlers()
             if var plugin = manifest {
-                // The plugin is opened when a nested URL needs it. It is a copy of the library, which shares no static
-                // memory with the library that is checked.
+                // The plugin is opened when a nested URL needs it, from a copy of the library. The copy shares no
+                // static memory with the library that is checked.
                 plugin.copiesLibrary = true
                 _ = RegisteredPlugin(plugin, in: registry)
             }

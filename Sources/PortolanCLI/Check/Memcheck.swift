@@ -43,8 +43,8 @@ enum Memcheck {
             throw Failure(.writeFailed, "the folder for logs '\(folder.path)' has a '%' in its path; set TMPDIR to another folder")
         }
         let copy = try copyOfThisProgram()
-        // Passes the path of the manifest, not the plugin's identifier. Plugins are searched beside the executable, and
-        // the copy in memory has no folder.
+        // The command names the path of the manifest, not the plugin's identifier. An identifier can be that of a
+        // plugin beside the executable, and the copy in memory has no folder.
         let path = target.manifest?.manifestPath ?? plugin
         let folderOptions = ["--memcheck-folder", folder.inheritableDescription()]
         let command = ["/proc/self/fd/\(copy.number)", "check"] + folderOptions + ["--memcheck-subject", path]

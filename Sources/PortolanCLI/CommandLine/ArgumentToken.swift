@@ -10,8 +10,9 @@ enum ArgumentToken: Equatable {
 
     var name: String? { if case .option(let name, _) = self { name } else { nil } }
 
-    /// The name of an option whose value is missing; `nil` for any other token. `--cache` has a default value.
-    var nameWithoutValue: String? {
+    /// The name of an option whose value is missing; `nil` for any other token, and for `--cache`, whose value is
+    /// optional.
+    var nameOfOptionWithoutValue: String? {
         guard case .option(let name, nil) = self, name != "--cache", GetCommand.optionsWithValue.contains(name) else { return nil }
         return name
     }

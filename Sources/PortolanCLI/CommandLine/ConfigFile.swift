@@ -38,7 +38,7 @@ enum ConfigFile {
                 warn("\(place): the text after the option is ignored")
             }
             // A line never takes its value from the next one.
-            if let name = lineTokens.last?.nameWithoutValue { throw Failure(.usage, "\(place): '\(name)' needs a value after it") }
+            if let name = lineTokens.last?.nameOfOptionWithoutValue { throw Failure(.usage, "\(place): '\(name)' needs a value after it") }
             tokens += lineTokens
         }
         return tokens

@@ -19,7 +19,7 @@ struct GetArguments {
         var warnings: [String] = []
         for token in ArgumentToken.tokens(of: arguments) {
             // The argument parser would take a URL as the value.
-            if let name = token.nameWithoutValue {
+            if let name = token.nameOfOptionWithoutValue {
                 throw Failure(.usage, "Missing value for '\(name)' (see 'portolan help get')")
             }
             try Self.expand(token, into: &tokens, &warnings, depth: 0)
@@ -27,7 +27,7 @@ struct GetArguments {
         self.warnings = warnings
         var global: [ArgumentToken] = []
         operations = tokens.split(separator: .option("--next", nil), omittingEmptySubsequences: false).map { operation in
-            let arguments = Self.arguments(of: global + Self.applyingNoOptions(to: operation))
+            let arguments = Self.arguments(of: global + Self.removingNegatedFlags(from: operation))
             global += operation.filter { Self.globalOptions.contains($0.name ?? "") }
             return arguments
         }
@@ -78,7 +78,7 @@ struct GetArguments {
     // MARK: Flags
 
     /// Applies `--no-NAME`: removes the flag NAME before it.
-    private static func applyingNoOptions(to tokens: ArraySlice<ArgumentToken>) -> [ArgumentToken] {
+    private static func removingNegatedFlags(from tokens: ArraySlice<ArgumentToken>) -> [ArgumentToken] {
         guard tokens.contains(where: { $0.name?.hasPrefix("--no-") == true }) else { return Array(tokens) }
         let flags = GetCommand.flagNames
         var kept: [ArgumentToken] = []

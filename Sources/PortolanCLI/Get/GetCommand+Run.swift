@@ -69,7 +69,7 @@ extension GetCommand {
         let body = Result { () throws(Failure) in
             try data.body(formDisposition: request.formDisposition, within: request.timeLimit?.duration)
         }
-        // As in curl, the length of -d decides about Expect, also if -H requests chunks.
+        // As in curl, the length of the data decides whether Expect is sent, even if -H requests chunks.
         if request.sendsChunked, case .success(let data?) = body, let length = data.body.length,
             length <= configuration.expectContinue.bodySizeThreshold ?? 0
         {
@@ -164,7 +164,7 @@ extension GetCommand {
         return failures
     }
 
-    /// The command, so that several threads can use it.
+    /// The command, in a form that several threads can use.
     private struct Context: @unchecked Sendable {  // … because the command does not change after it was parsed
         let command: GetCommand
     }
@@ -187,7 +187,8 @@ extension GetCommand {
         for (index, (argument, target)) in zip(urls, output.targets(forURLCount: urls.count)).enumerated() {
             let url = URLArgument.addingScheme(to: argument, knownSchemes: schemes)
             let expansions = sequence.readsNoPatterns ? [URLPattern.Expansion(url: url)] : try URLPattern(parsing: url).expansions
-            // As in curl, -T can stand for several files, each of which goes to all URLs.
+            // As in curl, the value of -T can be a pattern for several files. Each file is sent to all URLs of its URL
+            // pattern.
             let files: [String?] =
                 if let file = request.uploadedFile(at: index), !sequence.readsNoPatterns {
                     try URLPattern(parsing: file).expansions.map(\.url)

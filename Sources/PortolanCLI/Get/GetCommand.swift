@@ -16,7 +16,7 @@ struct GetCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The URLs to load. Without a scheme, 'http://' is added.", valueName: "url"))
     var urls: [String]
 
-    // None of these groups has another group in it: debug builds of the argument parser check a nested group again for
+    // None of these groups contains another group. In debug builds, the argument parser checks a nested group again at
     // each check of the outer one, which makes each start slow.
     @OptionGroup var request: RequestOptions
     @OptionGroup var data: DataOptions

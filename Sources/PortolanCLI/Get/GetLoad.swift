@@ -166,7 +166,7 @@ final class GetLoad: LoadDelegate {
             return state.pendingHeads
         }
         for head in heads { try output.write(head.bytes(forTerminal: output.isTerminal)) }
-        // The heads of HTTP include that of this response, unless it is a part of a multipart body.
+        // For HTTP, these heads include the head of this response, unless the response is a part of a multipart body.
         guard heads.isEmpty else { return }
         try output.write(HeadText(response).text(forTerminal: output.isTerminal))
     }
@@ -181,7 +181,8 @@ final class GetLoad: LoadDelegate {
         }
     }
 
-    /// Writes the heads of a load that has failed before its body was written. A failed load leaves no file.
+    /// Writes the heads of a load that has failed before its body was written. They are not written to a file, because
+    /// a failed load leaves no file.
     private func writeHeadsAfterFailure() throws(Failure) {
         let heads = stateLock.withLock { $0.retry == nil ? $0.pendingHeads : [] }
         guard let last = heads.last, try output.beginHeads(of: last.response) else { return }
@@ -296,8 +297,8 @@ final class GetLoad: LoadDelegate {
         challenge.answer(answer)
     }
 
-    /// Reports a challenge that the load answers itself, with a credential that it has already sent by Basic or in an
-    /// earlier load.
+    /// Reports the head of a response after which the request is sent again. If the load answers the challenge of the
+    /// response without the delegate, because it already has a credential, also reports the challenge.
     func loadTask(_ task: LoadTask, willResendAfter response: Response) {
         reportOrCancel(task, headOf: response)
         guard let space = response.answeredSpace else { return }

@@ -11,10 +11,10 @@ enum ParallelTransfers {
         var isOver = false
     }
 
-    /// Loads the URLs, each on a thread, and blocks until the end.
+    /// Loads the URLs on several threads, and blocks until all loads have ended.
     ///
     /// - Parameters:
-    ///   - limit: the number of loads at the same time.
+    ///   - limit: the maximum number of loads at the same time, each on its own thread.
     ///   - endsAfterFailure: whether no load starts after a failure.
     ///   - load: loads one URL.
     /// - Returns: The failures, in the order of the URLs.

@@ -16,7 +16,7 @@ struct RedirectOptions: ParsableArguments {
     var trustsEveryHost = false
 
     @Flag(name: .customLong("no-location"), help: "Follow no redirect: write the response that redirects.")
-    var followsNone = false
+    var followsNoRedirect = false
 
     /// Accepted for compatibility with curl. It has no effect, because the program follows redirects by default.
     @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
@@ -40,12 +40,12 @@ struct RedirectOptions: ParsableArguments {
 
     /// Applies the options that the loader knows.
     ///
-    /// - Parameter leavingLimitToDelegate: whether ``GetLoad`` stops the load at the limit, because it receives the
-    ///   head of the next redirect then.
+    /// - Parameter leavingLimitToDelegate: whether ``GetLoad``, and not the loader, stops the load at the limit. Then
+    ///   ``GetLoad`` also receives the head of the first redirect beyond the limit.
     func apply(to policy: inout RedirectPolicy, leavingLimitToDelegate: Bool) {
         policy.limit = limit < 0 || limit == .max ? .max : leavingLimitToDelegate ? limit + 1 : limit
         policy.keepsCredentials = trustsEveryHost
-        if followsNone { policy.mode = .manual }
+        if followsNoRedirect { policy.mode = .manual }
     }
 
     /// The statuses after which the method and the body of a POST request are repeated.

@@ -89,7 +89,7 @@ struct RequestOptions: ParsableArguments {
     var usesHTTP1_0 = false
 
     @Flag(name: .customLong("http2-prior-knowledge"), help: "Use HTTP/2 also for http: URLs, without asking the server.")
-    var knowsHTTP2 = false
+    var usesHTTP2WithPriorKnowledge = false
 
     @Option(
         name: .customLong("max-filesize"), parsing: .unconditional,
@@ -251,7 +251,7 @@ struct RequestOptions: ParsableArguments {
         if usesHTTP1_0, request.isHTTP, let body = request.body, body.length == nil {
             throw Failure(.uploadImpossible, "HTTP/1.0 cannot send a body of unknown length; send a file, or leave out -0")
         }
-        if usesHTTP1_0 { request.httpVersion = .http1_0 } else if knowsHTTP2 { request.httpVersion = .http2 }
+        if usesHTTP1_0 { request.httpVersion = .http1_0 } else if usesHTTP2WithPriorKnowledge { request.httpVersion = .http2 }
         // A response for another target must not answer a request for the URL.
         if requestTarget != nil { request.cachePolicy = .noStore }
         request.maximumBodySize = sizeLimit?.count

@@ -14,7 +14,7 @@ struct CurlCommand: ParsableCommand {
 
     /// The differences from curl, each with its subject, such as an option.
     static let differences: [(subject: String, difference: String)] = [
-        ("redirects", "They are followed, at most 20, because a URL names what is behind them. --no-location writes the redirect itself."),
+        ("redirects", "Up to 20 are followed, and -L has no effect. --no-location writes the response that redirects."),
         (
             "redirects with -X",
             "-X is for the first request. A redirect changes the method by the rules of browsers: GET after 303, except for HEAD, and for POST after "
@@ -47,7 +47,7 @@ struct CurlCommand: ParsableCommand {
         ("--limit-rate", "The limit is for all URLs together, also with -Z."),
         (
             "multipart/x-mixed-replace",
-            "Each part is a response with a head of its own, also with --raw. -D and -w have nothing of the head around the parts."
+            "Each part is a response with a head of its own, also with --raw. -D and -w do not report the head of the whole response."
         ),
         ("-c", "The cookies of the file are also sent, as with -b."),
         (
@@ -81,7 +81,7 @@ struct CurlCommand: ParsableCommand {
         ),
         ("--no-clobber", "The numbers of files go up to 9999, and not to 100."),
         ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
-        ("-d @FILE", "A file that does not exist is exit status 26; nothing is sent."),
+        ("-d @FILE", "If the file does not exist, the exit status is 26, and nothing is sent."),
         ("--raw", "Only content codings are left as they are; chunks are always decoded."),
         ("--retry", "The bodies of the failed attempts are not written."),
         ("-z", "A text that is neither a date nor a file is an error, and not a condition without an effect."),

@@ -40,13 +40,13 @@ final class ChallengeResponder: Sendable {
     /// The peers that get the credentials.
     enum Audience {
         case origin(URLRecord)
-        /// Any proxy that sends a challenge. The user chose the proxy, too.
+        /// Any proxy that sends a challenge, because the user chose the proxy, too.
         case proxy
     }
 
     /// When credentials are sent, as in curl.
     enum Method: Equatable {
-        /// Never, because the request has a field of `-H` instead.
+        /// Never, because `-H` gives the field `Authorization` instead.
         case never
         /// With the first request over HTTP, by Basic.
         case basic
@@ -104,7 +104,7 @@ final class ChallengeResponder: Sendable {
     func evaluate(_ challenge: AuthenticationChallenge) -> Decision {
         let space = challenge.protectionSpace
         return state.withLock { state in
-            guard case .password(let scheme) = space.kind, isMeant(for: space, state) else { return .notHandled }
+            guard case .password(let scheme) = space.kind, isIntended(for: space, state) else { return .notHandled }
             if method == .never { return .excluded(reason: "-H sends the field Authorization instead") }
             if scheme == "basic", method == .digest { return .excluded(reason: "only Digest is allowed") }
             if scheme == "basic", state.digestPeers.contains(space.peer) { return .excluded(reason: "Digest was used before") }
@@ -122,7 +122,7 @@ final class ChallengeResponder: Sendable {
     }
 
     /// Whether the credentials are for the server or the proxy of this space.
-    func isMeant(for space: ProtectionSpace) -> Bool { state.withLock { isMeant(for: space, $0) } }
+    func isIntended(for space: ProtectionSpace) -> Bool { state.withLock { isIntended(for: space, $0) } }
 
     func answer(for decision: Decision) -> ChallengeAnswer {
         switch decision {
@@ -133,7 +133,7 @@ final class ChallengeResponder: Sendable {
         }
     }
 
-    private func isMeant(for space: ProtectionSpace, _ state: State) -> Bool {
+    private func isIntended(for space: ProtectionSpace, _ state: State) -> Bool {
         guard case .origin(let url) = audience else { return space.isProxy }
         guard !space.isProxy else { return false }
         // A challenge without a host is for the URL that the handler loads.
@@ -179,7 +179,7 @@ extension [ChallengeResponder] {
     }
 
     /// The source of the first element whose credentials are for the space.
-    func source(for space: ProtectionSpace) -> String? { first { $0.isMeant(for: space) }?.source }
+    func source(for space: ProtectionSpace) -> String? { first { $0.isIntended(for: space) }?.source }
 
     /// Returns the decision of the first element whose credentials are for the challenge.
     func evaluate(_ challenge: AuthenticationChallenge) -> (decision: ChallengeResponder.Decision, answer: ChallengeAnswer) {

@@ -164,7 +164,8 @@ struct HTTPOptions: ParsableArguments {
 
     /// Returns the configuration. The files are read when the first TLS connection is opened.
     ///
-    /// - Throws: ``Failure`` if `--cert` contains a passphrase in curl's syntax.
+    /// - Throws: ``Failure`` if `--cert` contains a passphrase in curl's syntax, or if a value of `--resolve` or
+    ///   `--connect-to` is invalid.
     func configuration() throws(Failure) -> HTTPConfiguration {
         var configuration = HTTPConfiguration()
         if let connectTimeout = connectTimeout?.duration { configuration.connectionLimits.connectTimeout = connectTimeout }
@@ -264,7 +265,8 @@ struct HTTPOptions: ParsableArguments {
         return proxy ?? socksProxy.map { "socks5://\($0)" } ?? resolvingSOCKSProxy.map { "socks5h://\($0)" }
     }
 
-    /// The hosts that a named proxy does not serve. As with curl, the environment lists them also for `--proxy`.
+    /// The hosts to which the program connects without the named proxy. As with curl, the environment variable
+    /// `no_proxy` also applies to `--proxy`.
     private var exceptions: String { hostsWithoutProxy ?? EnvironmentVariables["no_proxy"] ?? EnvironmentVariables["NO_PROXY"] ?? "" }
 
     /// `nil` if the environment variables select the proxy.

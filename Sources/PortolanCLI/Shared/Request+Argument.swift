@@ -16,7 +16,7 @@ extension Request {
         } catch {
             guard ["/", "./", "../"].contains(where: argument.hasPrefix) else { throw Failure(error) }
             let path = FileSystem.resolved(argument) ?? argument
-            // A proposal of a text with user information would repeat the password.
+            // If the text has user information, a proposal would repeat the password.
             let showsPath = path.hasPrefix("/") && UserInformation.removed(from: argument, includingReferences: true) == argument
             let proposal = showsPath ? "'file://\(PercentEncoding.encodePath(path))'" : "'file://' and its absolute path"
             throw Failure(
@@ -44,13 +44,13 @@ extension Request {
 }
 
 extension Failure {
-    /// Adds the URL with the most similar of the known schemes, if the argument's scheme was probably misspelt. For
-    /// example, `htp://h/`.
+    /// Proposes in the message a URL with the most similar of the known schemes, if the argument's scheme was probably
+    /// misspelt, as in `htp://h/`.
     func suggestingScheme(for argument: String, among schemes: [String]) -> Failure {
         // `try?` because an invalid URL is no suggestion.
         guard status == .unsupportedScheme, let message, let url = try? URLRecord(parsing: argument), !url.isSpecial else { return self }
         let scheme = String(url.scheme)
-        // Most misspelt schemes begin as they should: `sftp` is no `http`.
+        // Most misspelt schemes have the right first letter, so `sftp` is not a misspelt `http`.
         let candidates = schemes.filter { $0 != scheme && $0.first == scheme.first }
         guard let name = NameSuggestion.closest(to: scheme, among: candidates),
             let meant = try? URLRecord(parsing: name + url.string.dropFirst(scheme.count))

@@ -6,7 +6,9 @@
     import Musl
 #endif
 
-/// The arguments of the process as other users see them, for example with ps(1). `proc(5)`, cmdline
+/// The arguments of the process as other users see them, for example with ps(1).
+///
+/// Source: proc(5), `/proc/PID/cmdline`
 enum VisibleArguments {
     private static let longOptions = ["--user", "--proxy-user", "--oauth2-bearer", "--pass"]
 

@@ -12,7 +12,7 @@
         static let configuration = CommandConfiguration(
             commandName: "cache", abstract: "Show, check and remove the stored responses of a cache on disk.",
             discussion:
-                "They use the standard folder unless --cache=FOLDER names another one. 'portolan get' stores nothing without --cache.",
+                "The subcommands use the standard folder unless --cache=FOLDER names another one. 'portolan get' stores nothing without --cache.",
             subcommands: [
                 CacheInfoCommand.self, ListCacheCommand.self, ShowCacheCommand.self, ClearCacheCommand.self, VerifyCacheCommand.self,
             ])
@@ -27,12 +27,12 @@
             completion: .directory)
         var argument = ""
 
-        /// Opens a folder that is a cache, and closes it after `body`. Fails without creating a folder if the path was
-        /// mistyped.
+        /// Opens a folder that is a cache, and closes it after `body`. If the folder is not a cache, for example
+        /// because the path was mistyped, fails and creates nothing.
         ///
         /// - Parameters:
-        ///   - changes: whether `body` changes the cache. Then a cache whose index is damaged is emptied, which is no
-        ///     failure. A folder that can't be written, or has no room, is a failure only then.
+        ///   - changes: whether `body` changes the cache. If it does, a cache with a damaged index is emptied, which is
+        ///     no failure, and a folder that can't be written or has no room is a failure.
         func withStore<Result>(changes: Bool = false, _ body: (DiskCacheStore) throws(StoreError) -> Result) throws(Failure) -> Result {
             try withPath { path throws(StoreError) in
                 let store =
@@ -56,7 +56,7 @@
         func withPath<Result>(_ body: (String?) throws(StoreError) -> Result) throws(Failure) -> Result {
             let path = argument.isEmpty ? nil : argument
             do throws(StoreError) {
-                if let problem = try DiskCacheStore.problemOfMissing(path) { throw StoreError(.noFolder, problem) }
+                if let problem = try DiskCacheStore.missingCacheReason(path) { throw StoreError(.noFolder, problem) }
                 return try body(path)
             } catch {
                 throw Failure(error, option: "--cache")
@@ -111,7 +111,7 @@
             try folder.withStore(changes: true) { store throws(StoreError) in
                 for selection in try selections(in: store, url) { store.remove(selection) }
                 try store.waitForWrites()
-                guard !store.hasFailedRemovals else {
+                guard !store.hasUnwrittenRemovals else {
                     throw StoreError(
                         .full,
                         "the responses can't be removed from '\(store.path)'; on a full disk, clear the whole cache, which needs no room")

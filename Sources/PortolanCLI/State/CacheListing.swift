@@ -57,7 +57,7 @@
         /// Whether a request is needed, and why.
         private var use: (name: String, reason: CacheReason, text: String) {
             switch decision {
-            case .use(let use) where use.isRevalidated: ("revalidate", use.reason, "is used, and the server is asked in the background")
+            case .use(let use) where use.needsRevalidation: ("revalidate", use.reason, "is used, and the server is asked in the background")
             case .use(let use): ("use", use.reason, "is used without asking the server")
             case .validate(_, let reason): ("validate", reason, "is used if the server confirms it")
             case .complete: ("complete", .incomplete, "is used if the server sends the rest")
@@ -73,7 +73,7 @@
             let widths = rows.reduce([]) { widths, row in row.enumerated().map { max($1.count, $0 < widths.count ? widths[$0] : 0) } }
             return rows.map { row in
                 let cells = zip(row, widths).map { text, width in text + String(repeating: " ", count: width - text.count) }
-                // The URL comes last, because it has any length.
+                // The URL comes last, because it can have any length.
                 return PlainText.line((cells.dropLast() + row.suffix(1)).joined(separator: "  ")) + "\n"
             }.joined()
         }
@@ -152,7 +152,7 @@
                 switch freshness.source {
                 case .maxAge: "max-age of Cache-Control"
                 case .expires: "Expires"
-                case .heuristic: "a tenth of the time from Last-Modified to Date, at most a day, because no field says it"
+                case .heuristic: "a tenth of the time from Last-Modified to Date, at most a day, because no field gives the lifetime"
                 case .none: "no field says how long it is fresh"
                 }
             var lines = ["lifetime: \(freshness.lifetime) s (\(origin))", "age: \(freshness.age) s"]
@@ -179,7 +179,7 @@
             ["authorization", "cookie", "proxy-authorization"].contains(name) ? "…" : String(decoding: octets, as: UTF8.self)
         }
 
-        /// The value of a field, without that of a cookie.
+        /// The value of a field. In `Set-Cookie`, the value of the cookie is hidden.
         private static func shown(_ field: FieldList.Pair) -> String {
             String(VerboseLines.hidingCookieValue(of: "\(field.name): \(field.value)").dropFirst(field.name.count + 2))
         }

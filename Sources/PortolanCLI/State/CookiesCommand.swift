@@ -10,7 +10,7 @@
         static let configuration = CommandConfiguration(
             commandName: "cookies", abstract: "List, remove, import and export the cookies of a state folder.",
             discussion:
-                "They use the standard folder unless --state names another one. 'portolan get' keeps nothing without --state FOLDER.",
+                "The subcommands use the standard folder unless --state names another one. 'portolan get' keeps nothing without --state FOLDER.",
             subcommands: [ListCookiesCommand.self, ClearCookiesCommand.self, ImportCookiesCommand.self, ExportCookiesCommand.self],
             defaultSubcommand: ListCookiesCommand.self)
     }

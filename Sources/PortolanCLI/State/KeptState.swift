@@ -83,7 +83,7 @@ struct KeptState: Sendable {
 
         private static func checkExistence(of path: String?) throws(Failure) {
             let problem: String?
-            do throws(StoreError) { problem = try StateFolder.problemOfMissing(path) } catch {
+            do throws(StoreError) { problem = try StateFolder.missingStateReason(path) } catch {
                 throw Failure(error, option: "--state")
             }
             if let problem { throw Failure(.unreadable, "--state: \(problem)") }

@@ -25,7 +25,8 @@ final class StdioServer: Sendable {
         var interruption: ExitStatus?
     }
 
-    /// Makes the proxy credentials for one load. Loads cannot share them, because they count how often they are sent.
+    /// Makes the responder with the proxy credentials for one load. Loads cannot share a responder, because it counts
+    /// how often it sends its credentials.
     private let proxyCredentials: @Sendable () -> ChallengeResponder?
     private let state: KeptState?
     private let cache: KeptCache?

@@ -16,17 +16,17 @@ package enum CacheDecision: Hashable, Sendable {
 
     package struct Use: Hashable, Sendable {
         package let index: Int
-        package let answer: CacheAnswer
+        package let answer: CachedContent
         /// In seconds.
         package let age: Int64
         /// Whether the stored response must be validated in the background (RFC 5861 §3).
-        package var isRevalidated = false
+        package var needsRevalidation = false
         package let reason: CacheReason
     }
 }
 
 /// The part of a stored response that answers a request.
-package enum CacheAnswer: Hashable, Sendable {
+package enum CachedContent: Hashable, Sendable {
     case full
     /// 304: the caller has the representation.
     case notModified
@@ -42,7 +42,7 @@ package enum CacheReason: String, CaseIterable, Hashable, Sendable {
     case stale, noCache, mustRevalidate, requestNoCache, requestMaxAge, requestMinFresh
     case requestNoStore, method, precondition, noResponse, noMatch, missingRange, incomplete
 
-    /// The reason, for people. Reasons of an RFC name their section.
+    /// The reason, for people. The text cites the section of an RFC that gives the reason.
     package var text: String {
         switch self {
         case .fresh: "the stored response is fresh (RFC 9111 §4.2)"

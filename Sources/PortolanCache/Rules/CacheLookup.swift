@@ -9,7 +9,8 @@ import PortolanURL
 /// RFC 9111 §4
 package struct CacheLookup: Sendable {
     package let method: HTTPRequest.Method
-    /// The fields of the request. Fields that the loader adds later, such as cookies, have no directives.
+    /// The fields of the request. If the loader replaces them later, for example to add cookies, the directives are not
+    /// parsed again.
     package internal(set) var fields: HTTPFields
     /// ``CachePolicy/useProtocol`` follows the fields of the request. The other policies are Fetch's cache modes.
     package let policy: CachePolicy
@@ -89,7 +90,7 @@ package struct CacheLookup: Sendable {
         switch verdict {
         case .use(let reason): return .use(CacheDecision.Use(index: index, answer: answer, age: freshness.age, reason: reason))
         case .useAndRevalidate(let reason):
-            return .use(CacheDecision.Use(index: index, answer: answer, age: freshness.age, isRevalidated: true, reason: reason))
+            return .use(CacheDecision.Use(index: index, answer: answer, age: freshness.age, needsRevalidation: true, reason: reason))
         case .validate(let reason): return .validate(index: index, reason)
         }
     }
@@ -130,7 +131,8 @@ package struct CacheLookup: Sendable {
         return .validate(.stale)
     }
 
-    /// Whether the response comes over a connection that others can't change: TLS, or this machine.
+    /// Whether the response was received over a connection whose bytes nobody else can change: a TLS connection, or a
+    /// connection to this machine.
     ///
     /// RFC 8246 §3
     static func isAuthenticated(_ url: URLRecord) -> Bool {
@@ -201,15 +203,15 @@ package struct CacheLookup: Sendable {
     /// `Range` with `If-Range`.
     ///
     /// RFC 9111 §4.3.2, §3.3
-    package func answer(from response: StoredResponse) -> CacheAnswer? {
+    package func answer(from response: StoredResponse) -> CachedContent? {
         if isNotModified(response) { return .notModified }
         guard let ranges, response.status == .ok, !response.isDecoded, isRangeWanted(response) else {
-            // The head of an incomplete response may lack the length.
+            // An incomplete response does not answer HEAD either, because its fields may lack the length.
             return response.content.isComplete ? .full : nil
         }
         switch response.content.range(for: ranges) {
         case .range(let range): return .partial(range)
-        // The suffix of a representation without octets is satisfiable, and no Content-Range can describe it.
+        // A suffix range of an empty representation is satisfiable, but no Content-Range can describe an empty range.
         case .whole: return .full
         case .unsatisfiable: return .unsatisfiableRange
         case .missing: return nil

@@ -15,9 +15,9 @@ extension HTTPFields {
         return unsafe field.withUnsafeBytesOfValue { unsafe $0.span.octets($0.span.trimmed(0..<$0.count)) }
     }
 
-    /// Calls `body` with each member of a list-based field that is not empty, in order, until it returns `false`.
+    /// Calls `body` with each non-empty member of a list-based field, in order, until `body` returns `false`.
     ///
-    /// - Returns: whether `body` accepted every member.
+    /// - Returns: whether `body` returned `true` for every member.
     @discardableResult
     func forEachMember(of name: HTTPField.Name, hasEscapes: Bool = true, _ body: (Span<UInt8>) -> Bool) -> Bool {
         var isAccepted = true
@@ -37,6 +37,6 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
-    /// The name of this field; `nil` if the octets are no token.
+    /// Makes a field name from octets; `nil` if they are no token.
     init?(octets: Span<UInt8>) { self.init(octets.utf8Text) }
 }

@@ -13,7 +13,8 @@ package struct Completion: Hashable, Sendable {
     package let last: Int64?
     package let validator: StrongValidator
 
-    /// - Returns: `nil` if nothing is missing, or if the response has no strong validator.
+    /// - Returns: `nil` if nothing is missing, or if the rest can't be requested: the status is not 200, the body was
+    ///   decoded, or the response has no strong validator.
     package init?(of response: StoredResponse) {
         guard case .partial(let ranges, let length) = response.content, !response.isDecoded, response.status == .ok,
             let validator = response.strongValidator
@@ -44,8 +45,8 @@ package struct Completion: Hashable, Sendable {
 }
 
 extension StoredResponse {
-    /// Whether this response is a part of the representation with the validator, although it has none: a server leaves
-    /// out `Last-Modified` if the request had it in `If-Range`.
+    /// Whether this response is a part of the representation that has the validator, although the response itself has
+    /// no validator. A server leaves out `Last-Modified` if the request had the same date in `If-Range`.
     ///
     /// RFC 9110 §15.3.7
     private func isPart(of validator: StrongValidator, _ completion: Completion) -> Bool {
@@ -70,8 +71,8 @@ extension StoredResponse {
     /// The caller must join the octets in the same way: those of `newer` replace those at the same positions.
     ///
     /// - Parameter completion: the request that `newer` answers, if it was made to complete this response.
-    /// - Returns: `nil` if they can't be joined: they do not share a strong validator, their lengths differ, a body was
-    ///   decoded, or there are too many ranges.
+    /// - Returns: `nil` if they can't be joined: a status is not 200, they do not share a strong validator, their
+    ///   lengths differ, a body was decoded, or there are too many ranges or fields.
     ///
     /// RFC 9111 §3.4; RFC 9110 §15.3.7.3
     package func combined(with newer: StoredResponse, answering completion: Completion? = nil) -> StoredResponse? {

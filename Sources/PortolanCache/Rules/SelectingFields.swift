@@ -6,7 +6,8 @@ import PortolanHTTPSyntax
 /// The fields of a request that `Vary` of its response names, in a normal form. They select one of several stored
 /// responses for a URL.
 ///
-/// The request is the one that was sent: with cookies and credentials, if `Vary` names their fields.
+/// The request has the caller's fields and the stored cookies. A response is not stored if its `Vary` names a field
+/// with credentials that are added to the request later.
 ///
 /// RFC 9111 §4.1
 package struct SelectingFields: Hashable, Sendable {

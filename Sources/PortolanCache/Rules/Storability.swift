@@ -11,7 +11,7 @@ package import PortolanURL
 ///
 /// RFC 9111 §3
 package enum Storability {
-    /// Why a response is not stored. Cases of an RFC name their section.
+    /// Why a response is not stored. The text cites the section of an RFC that gives the reason.
     package enum Refusal: String, Error, Hashable, Sendable {
         case method = "only a response to GET is stored, or to POST with its URL in 'Content-Location' and a lifetime (RFC 9110 §9.3.3)"
         case interim = "the response is not final (RFC 9111 §3)"
@@ -124,8 +124,8 @@ package enum Storability {
         }
     }
 
-    /// Whether another request for the URL can get another response only because of its range, its conditions or its
-    /// credentials, which are not in the key of a stored response.
+    /// Whether the status can be due to the range, the conditions or the credentials of the request. The key of a
+    /// stored response contains none of these, so the response must not answer other requests for the URL.
     private static func dependsOnRequest(_ status: HTTPResponse.Status) -> Bool {
         switch status.code {
         case 304, 401, 407, 412, 416: true

@@ -57,12 +57,12 @@ package enum StoredFields {
         }
     }
 
-    /// The largest number of fields of a stored response. A received response has no more, so that only the fields of
-    /// many validations can exceed it. Such a response is removed.
+    /// The largest number of fields that a stored response has after an update. Without it, many validations could add
+    /// any number of fields. A response that exceeds the limit is removed.
     static let limit = 1000
 
-    /// The usual case: a 304 repeats stored fields with another `Date`. `no-cache` does not change then, so there is no
-    /// stored field that it names.
+    /// The usual case: a 304 repeats stored fields with another `Date`. `Cache-Control` then does not change, and the
+    /// fields that its `no-cache` names were not stored.
     ///
     /// - Returns: the updated fields; `nil` if other fields change.
     private static func fieldsIfOnlyTheDateChanges(_ fields: HTTPFields, _ updates: HTTPFields) -> HTTPFields? {
@@ -97,8 +97,8 @@ package enum StoredFields {
 
     /// The fields of a stored response with a `Date`: the time of its reception, if the server has sent none.
     ///
-    /// The date is not stored, so that it makes no `Last-Modified` a strong validator (RFC 9110 §8.8.2.2): that needs
-    /// the clock of the server.
+    /// This date is not stored. Otherwise, a `Last-Modified` could count as a strong validator, which requires a date
+    /// from the server's clock (RFC 9110 §8.8.2.2).
     ///
     /// RFC 9110 §6.6.1
     package static func dated(_ response: StoredResponse) -> HTTPFields {

@@ -20,8 +20,8 @@ package struct StoredResponse: Sendable {
     package private(set) var responseTime: Int64
     package internal(set) var selectingFields: SelectingFields
     package internal(set) var content: StoredContent
-    /// Whether the body is stored without its content codings. The ranges of a partial response then say nothing about
-    /// the octets of the body.
+    /// Whether the body is stored without its content codings. Such a body answers no range request, because ranges
+    /// count the octets of the coded body.
     package let isDecoded: Bool
     /// The directives in ``fields``.
     package private(set) var directives: ResponseDirectives
@@ -58,7 +58,8 @@ package struct StoredResponse: Sendable {
         self.fields = fields
     }
 
-    /// The fields of a response that was received in parts. If all octets are there, they are those of a 200 response.
+    /// The fields of a response that was received in parts. If no octet is missing, returns the fields of a 200
+    /// response.
     ///
     /// RFC 9110 §15.3.7.3
     static func fields(_ fields: HTTPFields, of content: StoredContent) -> HTTPFields {
@@ -76,9 +77,10 @@ package struct StoredResponse: Sendable {
     ///
     /// - Parameters:
     ///   - newer: the fields of the confirmation.
-    ///   - request: the fields of the request; `nil` if the request does not select this response, which only has the
-    ///     same strong tag. This response then keeps its selecting fields.
-    /// - Returns: the updated response, which answers the request, and whether it may stay in the cache.
+    ///   - request: the fields of the request; `nil` if they are not known, or if the request does not select this
+    ///     response, which only has the same strong tag. This response then keeps its selecting fields.
+    /// - Returns: the updated response, and whether it may stay in the cache. A response that may not stay can still
+    ///   answer the request.
     ///
     /// RFC 9111 §3.2, §4.3.4, §4.3.5
     package func updated(

@@ -26,8 +26,8 @@ package enum Validation {
     ///
     /// It nominates the chosen response and all others of the URL that have an entity tag: if the server has selected
     /// one of them for this request, its body need not be sent again (§4.1). Tags of the caller stay in the list. A
-    /// date is sent only for the chosen response, and only without other tags: octet by octet as it was received,
-    /// because some servers accept no other form (RFC 9110 §13.1.3).
+    /// date is sent only for the chosen response, only if no other response is nominated, and only without `Range`. It
+    /// is sent octet by octet as it was received, because some servers accept no other form (RFC 9110 §13.1.3).
     ///
     /// - Parameter chosen: the index of the response that matches the request; `nil` if none does.
     ///
@@ -125,7 +125,7 @@ package enum Validation {
         /// first one with the fields of the request, and the others without. The first one answers the request
         /// (``CacheLookup/answer(from:)``).
         case update([Int])
-        /// The caller's own conditions are true: deliver the 304.
+        /// The 304 answers the caller's own conditions: deliver it.
         case deliver
         /// The 304 is about no known response. Send the request again with ``CacheLookup/forwardedFields``, which has
         /// only the caller's conditions. A second 304 is then delivered.

@@ -19,7 +19,7 @@ final class CacheExchange: ForwardingClient {
         case over
     }
 
-    /// The end of the next handler's load that came while stored octets are being delivered.
+    /// How the next handler's load has ended, if it has ended while stored octets are being delivered.
     private enum EarlyEnd {
         case finished
         case failed(LoadError)
@@ -123,7 +123,7 @@ final class CacheExchange: ForwardingClient {
         }
         storage.invalidate(after: response)
         if let rest = question.rest { return receiveRest(rest, response) }
-        if let conditional = question.conditional, response.status == .notModified, !question.isSecond {
+        if let conditional = question.conditional, response.status == .notModified, !question.isResent {
             return validate(by: response, conditional, policy)
         }
         if response.status?.kind == .serverError, let use = lookup.at(load.cache.now()).decide(afterError: response.status, question.stored)
@@ -134,7 +134,7 @@ final class CacheExchange: ForwardingClient {
         }
         if let completion = question.completion {
             if response.status == .partialContent { return complete(completion, with: response) }
-            // Without the added range, the request has another answer. Other responses do not depend on the range.
+            // These statuses can be due to the added `Range`. Other responses do not depend on it.
             if response.status == .rangeNotSatisfiable || response.status == .notModified { return resend() }
         }
         if lookup.method == .head, lookup.policy != .noStore { updateFromHead(response) }
@@ -149,7 +149,7 @@ final class CacheExchange: ForwardingClient {
 
     /// Sends the request again with the caller's own conditions only.
     private func resend() -> Flow {
-        drop { [self] in load.load(CacheQuestion([], question.reason, isSecond: true)) }
+        drop { [self] in load.load(CacheQuestion([], question.reason, isResent: true)) }
     }
 
     /// RFC 9111 §4.3.3, §4.3.4
@@ -304,8 +304,8 @@ final class CacheExchange: ForwardingClient {
         fail(error)
     }
 
-    /// Whether a stale response may replace an error, because it is like a 500, 502, 503 or 504 of the server. A
-    /// refused password or certificate is not.
+    /// Whether the error is like the status 500, 502, 503 or 504 of the server, so that a stale response may replace
+    /// the error. A refused password or certificate is no such error.
     ///
     /// RFC 5861 §4
     private static func serverIsUnavailable(_ error: LoadError) -> Bool {
@@ -313,7 +313,8 @@ final class CacheExchange: ForwardingClient {
         return codes.contains(error.code)
     }
 
-    /// The server sent more or fewer octets than it said, so that the stored response can't be completed.
+    /// Removes the stored response and fails, because the server sent more or fewer octets than its `Content-Range`
+    /// says.
     private func failCompletion() -> Flow {
         if let chosen = question.chosen { store.remove(.entry(question.entries[chosen].id)) }
         return stop(
@@ -405,12 +406,12 @@ final class CacheExchange: ForwardingClient {
         }
         state.withLock { $0.mode = .delivering(delivery) }
         delivery.start()
-        // A delivery that has not ended waits for its reader, or for a disk.
+        // A delivery that has not ended waits for its client, or for a disk.
         if case .delivering = state.withLock({ $0.mode }) { load.endSharing(.alone) }
     }
 
-    /// Continues after stored octets, also with an end of the next handler's load that came during the
-    /// delivery.
+    /// Continues after the delivery of stored octets. If the next handler's load has ended during the delivery, handles
+    /// that end.
     private func deliveryDidEnd(then action: () -> Void) {
         let end = state.withLock { state -> EarlyEnd? in
             if state.earlyEnd != nil { state.mode = .forwarding }
@@ -444,7 +445,7 @@ final class CacheExchange: ForwardingClient {
     /// Delivers the last octets of the rest, and stops a response that has more.
     private func finishRest(_ bytes: borrowing RawSpan) -> Flow {
         let flow = bytes.byteCount > 0 ? next.didLoad(bytes) : .keepGoing
-        // The load then ends with the next octets, or with its own end.
+        // After a pause, this client ends when it receives the next octets, or the end of the next handler's load.
         if flow == .pause { return .pause }
         state.withLock { $0.mode = .over }
         load.stopExchange()

@@ -18,19 +18,20 @@ struct CacheQuestion: Sendable {
     var rest: StoredPart?
     /// The request that validates stored responses by its fields.
     var conditional: Validation.ConditionalRequest?
-    /// The index of the stored response that the next handler received, so that it can confirm it.
+    /// The index of the stored response that the next handler received. The handler can confirm that it is still valid.
     var offeredIndex: Int?
     /// Whether the caller has already declined the redirect that the response is expected to be.
     var declinesRedirects = false
-    /// Whether the request has only the caller's own conditions, because a 304 was about no known response.
-    var isSecond = false
+    /// Whether the request is sent for the second time, with only the caller's own conditions, because the first
+    /// response can't be used: for example, a 304 was about no known response.
+    var isResent = false
 
     init(
         _ entries: [CacheEntry] = [], _ reason: CacheReason? = nil, completion: Completion? = nil, chosen: Int? = nil,
-        declinesRedirects: Bool = false, isSecond: Bool = false, rest: StoredPart? = nil
+        declinesRedirects: Bool = false, isResent: Bool = false, rest: StoredPart? = nil
     ) {
         (self.entries, self.reason, self.completion, self.chosen) = (entries, reason, completion, chosen)
-        (self.declinesRedirects, self.isSecond, self.rest) = (declinesRedirects, isSecond, rest)
+        (self.declinesRedirects, self.isResent, self.rest) = (declinesRedirects, isResent, rest)
     }
 
     var stored: [StoredResponse] { entries.map(\.stored) }

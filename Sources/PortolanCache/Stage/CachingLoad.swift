@@ -37,8 +37,8 @@ final class CachingLoad: ProtocolLoad {
     private let waitReason = Mutex<CacheReason?>(nil)
     /// Whether the handler distinguishes the request from others for its URL, so that no stored response answers it.
     let bypassesCache: Bool
-    /// Whether the fields of requests and responses rule the cache. Other handlers receive the stored response itself,
-    /// and say with each response whether it may be stored.
+    /// Whether the cache follows the fields of requests and responses. A handler without HTTP fields receives the
+    /// stored response itself, and says with each response whether it may be stored.
     let usesHTTPFields: Bool
 
     /// The longest time that a load waits for the response to an equal request. Then it sends its own.
@@ -116,7 +116,7 @@ final class CachingLoad: ProtocolLoad {
             defer { phase = next }
             return phase
         }
-        // An exchange that continues with something else may still run.
+        // If an exchange continues with something else, its load may still run.
         if case .loading(let load, _) = previous { load.stopLoading() }
         return previous != nil
     }
@@ -136,7 +136,7 @@ final class CachingLoad: ProtocolLoad {
         let question: CacheQuestion
         switch lookup.decide(responses) {
         case .use(let use):
-            if use.isRevalidated { cache.validateInBackground(request, key, by: loader) }
+            if use.needsRevalidation { cache.validateInBackground(request, key, by: loader) }
             return answer(with: entries, use, isCollapsed: waitEnd == .stored)
         case .validate(let index, let reason): question = CacheQuestion(entries, reason, chosen: index)
         // The caller's conditions are about the whole representation, so the server evaluates them.
@@ -278,7 +278,7 @@ final class CachingLoad: ProtocolLoad {
     ///
     /// - Parameter confirmed: fields of the 304 that are not stored.
     func answer(
-        withValidated entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, _ reason: CacheReason,
+        withValidated entry: CacheEntry, _ stored: StoredResponse, _ answer: CachedContent, _ reason: CacheReason,
         confirmed: [HTTPField] = []
     ) {
         var content = self.content(entry, stored, answer, age: nil)
@@ -297,7 +297,7 @@ final class CachingLoad: ProtocolLoad {
     }
 
     /// - Parameter age: `nil` for a response that was just validated. It then has no `Age` field of this cache.
-    private func content(_ entry: CacheEntry, _ stored: StoredResponse, _ answer: CacheAnswer, age: Int64?) -> StoredDelivery.Content {
+    private func content(_ entry: CacheEntry, _ stored: StoredResponse, _ answer: CachedContent, age: Int64?) -> StoredDelivery.Content {
         let shownAge = age ?? Freshness(of: stored, now: cache.now()).age
         var content = StoredDelivery.Content()
         var head: Response
@@ -402,7 +402,7 @@ final class CachingLoad: ProtocolLoad {
     /// The load of the exchange is over.
     func exchangeDidEnd() { end() }
 
-    /// Stops the load of the exchange, because the exchange has failed.
+    /// Stops the load of the exchange, because the exchange has ended before its load.
     func stopExchange() {
         if case .loading(let load, _) = end() { load.stopLoading() }
         endSharing(.alone)

@@ -123,7 +123,7 @@ final class WaitingLoad: Sendable {
         case stored
         /// The other load was stopped before its response was complete.
         case stopped
-        /// There is no response for the load, or not soon: it sends its request.
+        /// The other response is not stored, or not soon, or can't be used. The load sends its own request.
         case alone
     }
 

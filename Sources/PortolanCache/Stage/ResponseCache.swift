@@ -62,8 +62,9 @@ public final class ResponseCache: Sendable {
 
     /// Writes the responses and removals of all loads that have ended before the call.
     ///
-    /// A cache on disk writes them in the background, and a program can end before that. Another cache has nothing to
-    /// write. What can't be written, for example on a full disk, is logged, and is no error.
+    /// A cache on disk writes them in the background, and a program can end before that. For any other cache, this
+    /// function does nothing. If something can't be written, for example on a full disk, this is logged, and is no
+    /// error.
     public func flush() async {
         await withCheckedContinuation { continuation in store.flush { continuation.resume() } }
     }
@@ -160,8 +161,8 @@ extension Loader.Configuration {
 }
 
 extension Response {
-    /// What the loader's cache did with the request (RFC 9211); `nil` if it has no cache, or if the cache was not
-    /// asked. ``CacheStatus/statuses(in:)`` reads what other caches say in the fields.
+    /// What the loader's cache did with the request (RFC 9211); `nil` if the loader has no cache, or did not use it for
+    /// the request. ``CacheStatus/statuses(in:)`` reads what other caches say in the fields.
     public internal(set) var cacheStatus: CacheStatus? {
         get { anyCacheStatus as? CacheStatus }
         set { anyCacheStatus = newValue }
@@ -172,8 +173,8 @@ extension ResponseCache: LoadCache {
     /// GET and HEAD requests can be answered, and unsafe requests remove stored responses. Any other request fails if
     /// only the cache may answer it. Otherwise it does not use the cache.
     package func makeHandler(inFrontOf next: RegisteredHandler, for request: Request, loader: Loader) -> (any CacheHandler)? {
-        let isQuestion = (request.method == .get || request.method == .head) && request.body == nil
-        guard isQuestion || !request.method.isSafe || request.cachePolicy == .onlyCached else { return nil }
+        let isAnswerable = (request.method == .get || request.method == .head) && request.body == nil
+        guard isAnswerable || !request.method.isSafe || request.cachePolicy == .onlyCached else { return nil }
         let hasPassed = request.visitedHandlers.contains { $0.handler == CachingHandler.identifier && $0.url == request.url }
         return hasPassed ? nil : CachingHandler(cache: self, next: next, loader: loader)
     }

@@ -218,7 +218,7 @@ final class ResponseRecorder: Sendable {
         }
         guard isComplete || (draft.mayBeIncomplete && count > 0 && Storability.canBeCompleted(draft.stored)) else { return nil }
         var stored = draft.stored.withContent(content)
-        // A redirect without this field is one whose body was not received.
+        // A stored redirect with neither a body nor this field is one whose body was not received.
         if isComplete, !isHeadOnly, count == 0, stored.status.kind == .redirection { stored.fields.set(.contentLength, "0".utf8) }
         if let extended = draft.extended { return combine(extended, stored) }
         return stored
@@ -241,7 +241,8 @@ extension StoredResponse {
 }
 
 extension CacheableResponse {
-    /// This response with the URL, the status and the fields of another one that describe the octets.
+    /// This response, but with those properties of another one that describe its octets: the URL, the status, the
+    /// lengths, the ranges and the content codings.
     fileprivate func keepingContent(of received: CacheableResponse) -> CacheableResponse {
         var kept = self
         (kept.response.url, kept.response.status) = (received.response.url, received.response.status)

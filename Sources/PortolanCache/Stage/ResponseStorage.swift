@@ -25,7 +25,7 @@ final class ResponseStorage: Sendable {
     let cache: ResponseCache
     let key: CacheKey
     let url: URLRecord
-    /// Whether the fields of requests and responses rule the cache.
+    /// Whether the cache follows the fields of requests and responses.
     private let usesHTTPFields: Bool
     /// Whether no response to the request is stored.
     private let bypassesCache: Bool
@@ -79,11 +79,11 @@ final class ResponseStorage: Sendable {
     ///
     /// - Parameters:
     ///   - policy: the policy that the handler of the response reports.
-    ///   - client: answers for the delegate.
+    ///   - client: asks the delegate whether to store the response.
     /// - Returns: the response without its final content; `nil` if it is not stored.
     func begin(_ response: Response, _ policy: CacheStoragePolicy, asking client: any ProtocolClient) -> StoredResponse? {
         guard !response.isBodyPart, policy != .notAllowed || usesHTTPFields else {
-            refuse(response.isBodyPart ? "it is one part of a body" : "its handler does not allow it")
+            refuse(response.isBodyPart ? "it is one part of a multipart body" : "its handler does not allow it")
             return nil
         }
         guard let draft = makeDraft(of: response), begin(draft, policy, asking: client) else { return nil }
@@ -147,7 +147,7 @@ final class ResponseStorage: Sendable {
     private func openWriter(_ draft: ResponseRecorder.Draft, _ answer: CacheableResponse) -> (any CacheWriter)? {
         let (count, hasRemoved) = state.withLock { ($0.removalCount, $0.hasRemoved) }
         guard !hasRemoved, !cache.mayHaveRemoved(key, since: count) else {
-            refuse("the cache removes responses of the URL at this moment")
+            refuse("the cache removed responses after the request was sent")
             return nil
         }
         var attributes = CacheAttributes(draft.response)

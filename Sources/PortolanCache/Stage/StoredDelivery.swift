@@ -36,7 +36,7 @@ final class StoredDelivery: Sendable {
         var awaitsDecision = false
         /// Whether the head must still be delivered. It waits for the first octets, so that a load can begin again
         /// without a damaged entry.
-        var hasHead: Bool
+        var isHeadPending: Bool
         var deliveredCount: Int64 = 0
         /// Octets that were read, and wait for a client that paused at the head.
         var held: [UInt8]?
@@ -56,13 +56,13 @@ final class StoredDelivery: Sendable {
     init(_ content: Content, to client: any ProtocolClient, onEnd: @escaping @Sendable (StoredDelivery, End) -> Void) {
         (self.content, self.client, self.onEnd) = (content, client, onEnd)
         reader = content.part.flatMap { $0.range.isEmpty ? nil : $0.entry.body.makeReader(of: $0.range) }
-        state = Mutex(State(hasHead: content.head != nil))
+        state = Mutex(State(isHeadPending: content.head != nil))
     }
 
     deinit { reader?.close() }
 
     /// Whether the client has received nothing yet.
-    var hasDeliveredNothing: Bool { state.withLock { $0.hasHead } }
+    var hasDeliveredNothing: Bool { state.withLock { $0.isHeadPending } }
     /// The octets that the client has not received; `nil` for a response without a body.
     var missingPart: StoredPart? { content.part.map { $0.dropping(state.withLock { $0.deliveredCount }) } }
 
@@ -100,8 +100,8 @@ final class StoredDelivery: Sendable {
     private func deliverHead() -> Flow {
         guard let head = content.head,
             state.withLock({ state in
-                defer { state.hasHead = false }
-                return state.hasHead
+                defer { state.isHeadPending = false }
+                return state.isHeadPending
             })
         else { return .keepGoing }
         return client.didReceive(head, storage: .allowed)

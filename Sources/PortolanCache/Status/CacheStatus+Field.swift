@@ -32,7 +32,7 @@ extension CacheStatus {
 
     /// The value of a `Cache-Status` field with these caches, the one next to the origin server first.
     ///
-    /// Characters that the field can't have become question marks.
+    /// Replaces each character that the field can't contain by a question mark.
     public static func fieldValue(_ statuses: [CacheStatus]) -> String {
         var serializer = StructuredFieldValueSerializer()
         do {

@@ -19,11 +19,11 @@ package protocol CacheBodyReader: AnyObject, Sendable {
     /// Calls `receive` once with the next octets, borrowed until it returns: at least one, at most `limit`. Does not
     /// wait.
     ///
-    /// After ``BodyRead/wait``, `receive` was not called, and `whenReady` is called once, on any thread, when the next
-    /// read will return something else. The call can come before this function returns.
+    /// If the result is ``BodyRead/wait``, `receive` was not called, and `whenReady` is called once, on any thread,
+    /// when the next read will return something else. The call can come before this function returns.
     ///
-    /// - Returns: ``BodyRead/failed(_:)`` if the octets can't be read any more, or are damaged. The octets before
-    ///   were intact. A load that has delivered none of them begins again without the entry.
+    /// - Returns: ``BodyRead/failed(_:)`` if the octets can't be read any more, or are damaged. The octets that were
+    ///   read before were intact. A load that has delivered none of them begins again without the entry.
     func read(
         atMost limit: Int, _ receive: (borrowing RawSpan) -> Void, whenReady: @escaping @Sendable () -> Void
     ) -> BodyRead

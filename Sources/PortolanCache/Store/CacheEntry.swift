@@ -47,7 +47,7 @@ package final class CacheEntry: Sendable {
     }
 }
 
-/// The properties of a response that its fields do not have.
+/// The properties of a response that its fields do not contain.
 package struct CacheAttributes: Sendable {
     package var mimeType: MIMEType?
     package var textEncodingName: String?
@@ -77,7 +77,7 @@ extension CacheEntry {
     /// The response for the caller.
     ///
     /// - Parameters:
-    ///   - status: the status of the stored response, or 206, 304 or 416 (``CacheAnswer``).
+    ///   - status: the status of the stored response, or 206, 304 or 416 (``CachedContent``).
     ///   - fields: the result of `answer`, `partialAnswer`, `notModifiedAnswer` or `unsatisfiableAnswer` of
     ///     ``StoredFields``.
     ///   - length: the number of octets that follow; `nil` to keep the length that the handler announced.

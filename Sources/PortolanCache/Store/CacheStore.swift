@@ -13,20 +13,20 @@ package import PortolanURL
 ///
 /// # How a load uses the store
 ///
-/// Request side, for a handler with the trait `cacheable`, before cookies and credentials:
+/// Request side, for a handler with the trait `cacheable`, before cookies and credentials are added:
 ///
 /// 1. Make a ``CacheKey`` of the canonical request, and a ``CacheLookup`` of its method, fields and policy.
 /// 2. Unless the policy is `noStore` or `reload`, call ``immediateEntries(for:)`` or ``lookUp(_:_:)``, and then
 ///    ``CacheLookup/decide(_:)`` with the `stored` values of the entries. The decision names an entry by its index.
 /// 3. `use`: deliver ``CacheEntry/response(_:_:length:)`` with the fields of ``StoredFields``, and then the octets of
-///    ``CacheBody/makeReader(of:)``. With `isRevalidated`, do step 4 in the background, too.
+///    ``CacheBody/makeReader(of:)``. With `needsRevalidation`, do step 4 in the background, too.
 /// 4. `validate` and `load`: send the fields of ``Validation/request(_:_:chosen:)``, with the index that
 ///    ``CacheLookup/choose(_:)`` returns. Before that, look for a load of the same key that is under way
 ///    (``CacheLookup/mayWait(for:)``).
 /// 5. `complete`: send the fields of ``Completion``.
 /// 6. `fail`: deliver a 504 without body, or an error if the policy is `onlyCached`.
 ///
-/// Client side, for the response that ends the load's redirects and challenges. Interim responses are not stored:
+/// Client side (interim responses, and responses after which the load sends its request again, are not stored):
 ///
 /// 1. 304 to a conditional request: ``Validation/outcome(of:_:_:_:)``. `update`: make the new values with
 ///    `StoredResponse.updated`, call ``update(_:to:)`` or, if a value is not storable, ``remove(_:)``, and answer as in
@@ -143,7 +143,8 @@ package enum CacheSelection: Sendable {
     case since(Int64)
     case all
 
-    /// Whether the selection contains an entry with this key and time. `nil` is for a response that is not stored yet.
+    /// Whether the selection contains an entry with this identifier, key and time. The identifier is `nil` for a
+    /// response that is not stored yet.
     package func contains(_ id: CacheEntry.ID?, _ key: CacheKey, responseTime: Int64) -> Bool {
         switch self {
         case .entry(let selected): id == selected

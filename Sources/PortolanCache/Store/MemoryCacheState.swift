@@ -116,7 +116,7 @@ struct MemoryCacheState {
         guard !replaced.contains(where: { (records[$0]?.entry.stored.requestTime ?? .min) > stored.requestTime }) else { return }
         lastNumber = number
         for id in replaced { remove(id, .replaced, &changes) }
-        // There is no room only if other writers have it all.
+        // This fails only if other writers hold too much of the memory.
         guard makeRoom(cost, &changes) else { return }
         insert(entry, cost)
         changes.append(.stored(entry))

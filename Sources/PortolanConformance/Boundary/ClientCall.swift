@@ -2,14 +2,14 @@
 
 /// A call from a load to its client, with the arguments.
 enum ClientCall: Hashable, Sendable {
-    case interim(ReadStruct<DecodedResponse>)
-    case response(ReadStruct<DecodedResponse>)
+    case interim(ReadStruct<ReadResponse>)
+    case response(ReadStruct<ReadResponse>)
     /// The number of bytes, whether all of them were readable, and whether they changed during the call.
     case data(count: Int, isReadable: Bool, changed: Bool)
     case trailers([ReadField]?)
     case finish
     case failure(ReadStruct<ReadError>)
-    case redirect(ReadStruct<ReadChange>, ReadStruct<DecodedResponse>)
+    case redirect(ReadStruct<ReadChange>, ReadStruct<ReadResponse>)
     case confirmed
     case readCached
     case challenge(ReadStruct<ReadChallenge>)

@@ -10,10 +10,10 @@ extension portolan_client {
             size: UInt32(MemoryLayout<portolan_client>.size),
             reserved: 0,
             did_receive_interim: { client, response in
-                _ = unsafe ProbeClient.at(client).record(.interim(ReadStruct(response.orNil, DecodedResponse.init)))
+                _ = unsafe ProbeClient.at(client).record(.interim(ReadStruct(response.orNil, ReadResponse.init)))
             },
             did_receive_response: { client, response in
-                unsafe ProbeClient.at(client).delivery(.response(ReadStruct(response.orNil, DecodedResponse.init)))
+                unsafe ProbeClient.at(client).delivery(.response(ReadStruct(response.orNil, ReadResponse.init)))
             },
             did_load: { client, bytes, length in unsafe ProbeClient.at(client).data(bytes, length) },
             did_receive_trailers: { client, fields, count in
@@ -22,7 +22,7 @@ extension portolan_client {
             did_finish: { client in _ = unsafe ProbeClient.at(client).record(.finish) },
             did_fail: { client, error in _ = unsafe ProbeClient.at(client).record(.failure(ReadStruct(error.orNil, ReadError.init))) },
             was_redirected: { client, change, response in
-                let call = unsafe ClientCall.redirect(ReadStruct(change.orNil, ReadChange.init), ReadStruct(response, DecodedResponse.init))
+                let call = unsafe ClientCall.redirect(ReadStruct(change.orNil, ReadChange.init), ReadStruct(response, ReadResponse.init))
                 return unsafe ProbeClient.at(client).redirect(call)
             },
             cached_response_is_valid: { client, _ in _ = unsafe ProbeClient.at(client).record(.confirmed) },

@@ -55,7 +55,7 @@ enum FaultInjection {
     /// ``Resource/threads``.
     static var threadCount: Int { LibraryThread.count.load(ordering: .sequentiallyConsistent) }
 
-    /// The function with which the library tried to end the process; `nil` if it did not try.
+    /// The first function with which the library tried to end the process; `nil` if it did not try.
     static var attemptedEndFunction: String? { attemptedEnd.withLock(\.self) }
 
     /// Counts a call.
@@ -74,7 +74,7 @@ enum FaultInjection {
         return true
     }
 
-    private static func wait(instead function: String) -> Never {
+    private static func wait(insteadOf function: String) -> Never {
         attemptedEnd.withLock { $0 = $0 ?? function }
         while true { pause() }
     }
@@ -169,10 +169,10 @@ enum FaultInjection {
     }
 
     private static var endFunctions: [Function] {
-        let abort: @convention(c) () -> Void = { FaultInjection.wait(instead: "abort") }
-        let exit: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(instead: "exit") }
-        let quickExit: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(instead: "quick_exit") }
-        let exitAtOnce: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(instead: "_exit") }
+        let abort: @convention(c) () -> Void = { FaultInjection.wait(insteadOf: "abort") }
+        let exit: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(insteadOf: "exit") }
+        let quickExit: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(insteadOf: "quick_exit") }
+        let exitAtOnce: @convention(c) (Int32) -> Void = { _ in FaultInjection.wait(insteadOf: "_exit") }
         return [
             Function("abort", abort),
             Function("exit", exit),

@@ -105,9 +105,9 @@ final class NestedLoadCache: Sendable {
         }
     }
 
-    /// From now on, a separate thread starts all loads. The loader's threads are then not observed as the plugin's
-    /// (``CallObservation``). If the loader uses Swift's concurrency, its threads can also run tasks of a plugin in
-    /// Swift, which are not observed there.
+    /// From now on, a separate thread starts all loads, so that ``CallObservation`` does not observe the loader's
+    /// threads as threads of the plugin. If the loader uses Swift concurrency, its threads can also run tasks of a
+    /// plugin that is written in Swift. These tasks are not observed.
     func startOnSeparateThread() throws(LoadError) {
         let new = try StartingThread()
         thread.withLock { $0 = new }

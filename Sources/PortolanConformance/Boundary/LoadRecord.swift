@@ -41,7 +41,7 @@ struct LoadRecord: Hashable, Sendable {
 
     var didFinish: Bool { calls.contains { $0.call == .finish } }
 
-    var responses: [ReadStruct<DecodedResponse>] {
+    var responses: [ReadStruct<ReadResponse>] {
         calls.compactMap { if case .response(let response) = $0.call { response } else { nil } }
     }
 

@@ -102,9 +102,9 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
     func record(_ call: ClientCall, _ decideFlow: (inout State) -> portolan_flow? = { _ in nil }) -> portolan_flow {
         let thread = portolan_thread_number()
         let start = MonotonicTime.now
-        // Each call ends the borrow of the call before it, except calls that any thread can make.
+        // Each call ends the borrow of the last answer to a challenge, except calls that any thread can make.
         if script.revokesAnswers, isBlocking, !call.isAllowedOnAnyThread { state.withLock(\.borrowedAnswer)?.poison() }
-        // Each event has its own number, also an overlapping one, so that the action for an event happens once.
+        // Events that overlap have different numbers, too, so that the action for an event number happens once.
         let (index, overlapCount) = state.withLock { state in
             defer { if call.isEvent { state.eventCount += 1 } }
             // A call that any thread can make overlaps nothing.
@@ -359,8 +359,8 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
 
     // MARK: Calls by the runner
 
-    /// Waits until the load is paused, or waits for something that never comes. A blocking load waits in its call; of
-    /// an event-driven load, the call that received PAUSE or WAIT has returned.
+    /// Returns when the load is paused, or when it waits for something that never comes. A blocking load is then in a
+    /// call of the client. The call into an event-driven load that received PAUSE or WAIT has then returned.
     ///
     /// - Returns: `false` if the load ended before that, `nil` if neither happened within `limit`.
     func waitUntilHeld(atMost limit: Duration) -> Bool? {

@@ -15,7 +15,7 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because loc
     /// The stored response as the plugin borrows it.
     private let storedImage: StoredResponseImage?
     private let load: UnsafeMutableRawPointer?
-    /// The errors that `make` gave to its refusal, one element per call.
+    /// The errors that `make` passed to its `portolan_refusal`; one element for each call of `give`.
     let refusals: [ReadStruct<ReadError>]
     private let life = ConditionLock(Life())
 

@@ -150,8 +150,8 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
     /// Records that the plugin closed the load.
     func close() {
         let thread = portolan_thread_number()
-        let isDestroyed = parent.state.withLock { $0.functions[thread] == .destroy }
-        state.withLock { ($0.closeCount, $0.isClosedInDestroy) = ($0.closeCount + 1, $0.isClosedInDestroy || isDestroyed) }
+        let isInDestroy = parent.state.withLock { $0.functions[thread] == .destroy }
+        state.withLock { ($0.closeCount, $0.isClosedInDestroy) = ($0.closeCount + 1, $0.isClosedInDestroy || isInDestroy) }
     }
 
     /// How many times the plugin closed the load, how many times it used the load after the first close, and whether

@@ -22,7 +22,7 @@ struct StoredResponse: Sendable {
     var reading = Reading.whole
 
     /// Makes the stored form of a response; `nil` if it cannot be stored.
-    init?(_ delivered: DecodedResponse, body: [UInt8], of request: Request) {
+    init?(_ delivered: ReadResponse, body: [UInt8], of request: Request) {
         guard let storage = CacheStoragePolicy(rawValue: delivered.storage), storage != .notAllowed else { return nil }
         var fields = HTTPFields()
         for field in delivered.fields ?? [] {

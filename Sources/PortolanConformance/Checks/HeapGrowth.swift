@@ -5,8 +5,8 @@ import PortolanPlugins
 
 /// Shared code of the LEAK checks: measures the memory of many loads in sequence.
 extension RuleCatalogue {
-    /// A check that performs each redirecting load more often than a host follows redirects, because a redirect cycle
-    /// between servers multiplies the memory that each redirect leaves.
+    /// A check that performs each redirecting load more times than a host follows redirects of one request. A cycle of
+    /// redirects between servers multiplies the memory that each redirect leaves.
     static let redirectLoop = heapStaysConstant(.redirects, "redirects", longestRound: 60) { context, rounds throws(CheckSkipped) in
         try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
             try rounds(load, instance) { _ throws(CheckSkipped) in
@@ -42,7 +42,8 @@ extension RuleCatalogue {
                     for index in 0..<500 where MonotonicTime.now < deadline { try perform(index) }
                     instance.keepFew(since: keptCount)
                 } orTooSlow: { time in
-                    CheckSkipped("one of the \(what) of '\(load.url)' takes \(time), too long for many; give them more time with --timeout")
+                    CheckSkipped(
+                        "one of the \(what) of '\(load.url)' takes \(time), too long to measure many; give them more time with --timeout")
                 }
                 guard let growth else { return }
                 context.fail(
@@ -76,7 +77,7 @@ extension CheckContext {
     ///   - budget: The time limit for all rounds.
     ///   - perform: Performs one load; receives its index in the round.
     ///   - settle: Called once, after the first loads and before the measurement.
-    ///   - problem: Makes the error if one load takes too long for enough rounds.
+    ///   - problem: Makes the error if the loads are too slow for enough rounds within `budget`.
     static func heapGrowth(
         within budget: Duration, longestRound: Int, _ perform: (Int) throws(CheckSkipped) -> Void,
         afterFirst settle: () throws(CheckSkipped) -> Void,

@@ -35,7 +35,7 @@ extension RuleCatalogue {
         let library = try context.libraryPath()
         let manifest = try context.manifest()
         guard context.instanceContext.isSupervised else {
-            throw CheckSkipped("the observation lasts as long as its process; run the check without --in-process")
+            throw CheckSkipped("the observation of system calls can't be ended in this process; run the check without --in-process")
         }
         let loads = try context.loads(.any)
         let permittedUses = PermittedUses(
@@ -49,7 +49,7 @@ extension RuleCatalogue {
         let threads = ProcessResources.threadsOfPlugins()
         let observation = try CallObservation()
         var isHidden = false
-        func judge(_ place: String) {
+        func checkNewUses(_ place: String) {
             let libraries = LoadedLibraries.names()
             for use in observation.newUses() {
                 if use == .hidden { isHidden = true }
@@ -57,17 +57,17 @@ extension RuleCatalogue {
             }
         }
         let instance = try context.instance()
-        judge("while it was opened and started")
-        var (isJudged, skipReason) = (false, CheckSkipped?.none)
+        checkNewUses("while it was opened and started")
+        var (hasPerformedLoad, skipReason) = (false, CheckSkipped?.none)
         for load in loads {
             do throws(CheckSkipped) {
                 let (request, script) = try context.requestAndScript(load)
                 _ = try context.perform(request, of: instance, script)
-                isJudged = true
+                hasPerformedLoad = true
             } catch {
                 skipReason = error
             }
-            judge("'\(load.url)'")
+            checkNewUses("'\(load.url)'")
         }
         if context.areAllLoadsIdle {
             instance.end()
@@ -78,9 +78,9 @@ extension RuleCatalogue {
                 ProcessResources.threadsOfPlugins().isSubset(of: threads) ? .done(()) : .notYet(())
             }
         }
-        judge("while it was ended")
+        checkNewUses("while it was ended")
         guard context.findings.isEmpty else { return }
-        if !isJudged, let skipReason { throw skipReason }
+        if !hasPerformedLoad, let skipReason { throw skipReason }
         if isHidden {
             throw CheckSkipped(
                 "the plugin uses io_uring(7), open_by_handle_at(2) or calls of another processor mode, which can't be observed")

@@ -44,8 +44,8 @@ extension RuleCatalogue {
             let instance = try context.instance()
             for load in try context.loads(.succeeds) {
                 var script = CheckContext.script(for: load)
-                // Gives a thread time to overwrite the bytes: at first enough for a thread that has to wait for a
-                // processor.
+                // Gives another thread time to overwrite the bytes. The first delays are longer, for a thread that has
+                // to wait for a processor.
                 script.whileDelivering = { index, call in
                     if index < 8, case .data = call { Polling.sleep(.milliseconds(index < 4 ? 40 : 3)) }
                 }
@@ -75,9 +75,9 @@ extension RuleCatalogue {
             because: "Each piece costs a call.",
             remedy: "Fill a buffer of some KiB before you call did_load.",
             check: eachLoad(.large) { record in
-                let runs = record.calls.count { if case .data(let count, _, _) = $0.call { count > 0 } else { false } }
-                guard record.body.count > 1 << 20, runs > 0, record.body.count / runs < 4096 else { return [] }
-                return ["\(record.body.count >> 10) KiB came in \(runs) pieces of \(record.body.count / runs) bytes on average"]
+                let pieces = record.calls.count { if case .data(let count, _, _) = $0.call { count > 0 } else { false } }
+                guard record.body.count > 1 << 20, pieces > 0, record.body.count / pieces < 4096 else { return [] }
+                return ["\(record.body.count >> 10) KiB came in \(pieces) pieces of \(record.body.count / pieces) bytes on average"]
             }),
         .must(
             "BODY-06", level: 2, needs: .empty,

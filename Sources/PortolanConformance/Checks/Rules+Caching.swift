@@ -25,7 +25,7 @@ extension RuleCatalogue {
                 for offer in [load.currentOffer] + load.outdatedOffers {
                     for isPausing in [false, true] {
                         let record = try context.record(of: load, offering: offer, pausing: isPausing, by: instance)
-                        context.fail(answerFindings(record).map { "'\(load.load.url)', offered \(offer.phrase): \($0)" })
+                        context.fail(responseFindings(record).map { "'\(load.load.url)', offered \(offer.phrase): \($0)" })
                     }
                 }
             }
@@ -71,7 +71,7 @@ extension RuleCatalogue {
                 guard record.didFinish, record.calls.contains(where: \.requestsCredentialOfOrigin) else {
                     throw CheckSkipped.notApplicable("'\(load.url)' did not finish after a challenge for a credential")
                 }
-                for response in record.responses.compactMap(\.value) where response.storage != 0 && !response.namesItsUsers {
+                for response in record.responses.compactMap(\.value) where response.storage != 0 && !response.saysWhoCanStoreIt {
                     context.fail(
                         "'\(load.url)' needs a credential, but its response has the storage policy \(response.storage), and no field "
                             + "Cache-Control that says for whom it can be stored")
@@ -94,7 +94,7 @@ extension RuleCatalogue {
     ]
 
     /// The ways in which a load that received a stored response gave more than one response, or none.
-    private static func answerFindings(_ record: LoadRecord) -> [String] {
+    private static func responseFindings(_ record: LoadRecord) -> [String] {
         let events = record.delivered
         let confirmationCount = events.count(where: \.isConfirmation)
         let hasResponse = events.contains(where: \.isResponse)
@@ -136,10 +136,11 @@ extension RecordedCall {
     }
 }
 
-extension DecodedResponse {
-    /// Whether Cache-Control says that only one user's cache can store the response, that none can, or that the source
-    /// lets every user have it although it asks for a credential (RFC 9111 section 3.5).
-    fileprivate var namesItsUsers: Bool {
+extension ReadResponse {
+    /// Whether Cache-Control says who can store the response: only the cache of one user (`private`), no cache
+    /// (`no-store`), or also a shared cache, although the source asks for a credential (`public`, `must-revalidate`,
+    /// `s-maxage`; RFC 9111 section 3.5).
+    fileprivate var saysWhoCanStoreIt: Bool {
         let values = (fields ?? []).filter { $0.name.text?.lowercased() == "cache-control" }.compactMap(\.value.text)
         return values.joined(separator: ",").split(separator: ",").contains { directive in
             let text = directive.filter { $0 != " " && $0 != "\t" }.lowercased()

@@ -133,9 +133,9 @@ extension RuleCatalogue {
 }
 
 extension ProbedHandler {
-    /// Returns images of the requests, and of neighbour URLs that the handler accepts. A neighbour differs in the end
-    /// of its path, and has no query. The paths of some neighbours differ only in a late byte, which an incomplete
-    /// comparison ignores, or only in letter case.
+    /// Returns images of the requests, and of neighbour URLs that the handler accepts. A neighbour is the URL of a
+    /// request without its query, with the same path or with a different end of the path. Some neighbours differ from
+    /// each other only in a late byte of the path, which an incomplete comparison ignores, or only in letter case.
     fileprivate func withNeighbours(_ requests: ArraySlice<Request>) throws(CheckSkipped) -> [RequestImage] {
         var all = try requests.map { request throws(CheckSkipped) in try reusableImage(of: request) }
         for request in requests {

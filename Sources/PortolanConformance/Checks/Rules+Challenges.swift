@@ -24,7 +24,8 @@ extension RuleCatalogue {
                 }
                 var flaws: [String] = []
                 for challenge in challenges {
-                    flaws += challenge.value?.flaws(of: request, to: instance) ?? ["did_receive_challenge received no readable challenge"]
+                    flaws +=
+                        challenge.value?.flaws(inLoadOf: request, by: instance) ?? ["did_receive_challenge received no readable challenge"]
                 }
                 for flaw in Set(flaws).sorted() { context.fail("'\(load.url)': \(flaw)") }
             }
@@ -202,7 +203,7 @@ extension RuleCatalogue {
         },
     ]
 
-    /// Gives the same answer to every challenge, and examines the end of the load.
+    /// Returns a check that gives `answer` to challenges, and examines the end of the load.
     ///
     /// - Parameter violation: Receives the record and the code of its error; returns the violated requirement, or
     ///   `nil`.
@@ -211,7 +212,8 @@ extension RuleCatalogue {
     ) -> ConformanceCheck.Body {
         { context throws(CheckSkipped) in
             try context.eachChallengedLoad { load, request, _, instance throws(CheckSkipped) in
-                // Gives the answer to the first challenge, and then only after a wrong password.
+                // The first load gets `answer` for each challenge. The second load gets a wrong password for its first
+                // challenge, and `answer` after that.
                 for count in 0..<2 {
                     var script = CheckContext.script(for: load)
                     script.answer = { $0 < count ? CheckContext.wrongAnswer : answer }
@@ -306,8 +308,8 @@ extension ReadChallenge {
         Space(method: method, port: port, isProxy: isProxy, protocolName: protocolName, host: host, realm: realm, scheme: scheme)
     }
 
-    /// Returns the flaws of a challenge that a load of `request` sent.
-    fileprivate func flaws(of request: Request, to instance: ProbedInstance) -> [String] {
+    /// Returns the flaws of this challenge, which a load of `request` sent.
+    fileprivate func flaws(inLoadOf request: Request, by instance: ProbedInstance) -> [String] {
         var flaws: [String] = []
         if !(1...3).contains(method) { flaws.append("the challenge's method is \(method)") }
         if !(-1...65535).contains(port) || port == 0 { flaws.append("the challenge's port is \(port)") }

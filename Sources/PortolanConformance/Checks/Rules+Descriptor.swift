@@ -157,7 +157,7 @@ extension RuleCatalogue {
                 _ = unsafe entry(.max)
             }
             let after = ProcessResources.snapshot()
-            context.fail(after.additions(since: before) + after.losses(since: before))
+            context.fail(after.additions(since: before) + after.closedDescriptors(since: before))
             context.fail(after.environment.changes(since: before.environment))
         },
         .should(
@@ -184,8 +184,10 @@ extension RuleCatalogue {
             let unknownIdentifiers = ["org.example.unknown/1", "org.example.unknown/2", "org.example.unknown", "", long]
             for name in unknownIdentifiers + ["portolan.nested/1", "portolan.nested/99"]
             where unsafe name.withCString({ unsafe extensionFunction(instance.state, $0) }) != nil {
-                // The plugin can know an extension of Portolan.
-                if !name.hasPrefix("portolan.") { context.fail("it returns a table for '\(name.prefix(40))', which no extension has") }
+                // A table for a name of Portolan is allowed, because the plugin can implement that extension.
+                if !name.hasPrefix("portolan.") {
+                    context.fail("it returns a table for '\(name.prefix(40))', which is not the name of an extension")
+                }
             }
         },
         .must(
@@ -254,7 +256,7 @@ extension ClientCall {
     ///
     /// - Parameters:
     ///   - what: The type of the structure in C.
-    ///   - place: The function that received the structure.
+    ///   - place: Names the function that received the structure, or the purpose of the structure.
     ///   - isNeeded: Whether NULL is an error.
     fileprivate static func incompleteParts<Value: CompletenessChecking>(
         _ what: String, _ readStruct: ReadStruct<Value>, of place: String, isNeeded: Bool

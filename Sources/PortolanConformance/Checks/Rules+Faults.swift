@@ -61,7 +61,7 @@ extension RuleCatalogue {
                         (load, "gave \(result.phrase) when \(ValueFormatting.count(free, "descriptor")) could be opened, and no error"))
                 }
             }
-            // The limit is restored by now, because `varies` performs loads.
+            // This comes after the limit is restored, because `varies` performs loads.
             for (load, phrase) in differences where !context.varies(load) { context.fail("'\(load.url)' \(phrase)") }
             if context.areAllLoadsIdle { instance.end() }
         },
@@ -125,8 +125,8 @@ extension RuleCatalogue {
             because: "By default, SIGPIPE ends a process.",
             remedy: "Use MSG_NOSIGNAL.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            // The default disposition, as in a program without sockets (`signal(7)`): SIGPIPE ends it. The load's
-            // thread blocks the signal; the thread of a stop need not.
+            // With the default disposition, SIGPIPE ends the process (`signal(7)`). The load's thread blocks this
+            // signal, but a thread that stops a load does not have to.
             signal(SIGPIPE, SIG_DFL)
             try context.eachLoad(.any) { load, _, instance throws(CheckSkipped) in
                 for stops in [false, true] {

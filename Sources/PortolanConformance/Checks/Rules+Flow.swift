@@ -176,8 +176,8 @@ extension RuleCatalogue {
     ///
     /// - Parameters:
     ///   - phrase: Describes the changed script.
-    ///   - time: The duration of the first deliveries of a blocking load, which are its pauses; `nil` skips blocking
-    ///     loads.
+    ///   - time: How long each of the first deliveries of a blocking load takes, because a blocking load is paused
+    ///     inside a delivery. `nil` skips blocking loads.
     private static func givesSameResult(
         _ phrase: String, _ changedScript: @escaping @Sendable (inout ClientScript) -> Void,
         with usualScript: @escaping @Sendable (inout ClientScript) -> Void, blocking time: Duration? = nil

@@ -235,7 +235,7 @@ extension RuleCatalogue {
                 throw CheckSkipped("leftover processes are only visible from outside; leave out --in-process, or use the command")
             }
             let instance = try context.instance()
-            // `try?` because without a URL there are still a start and an end.
+            // `try?` because without a URL the check still starts and ends an instance.
             try context.followAll((try? context.loads(.any)) ?? [], of: instance)
             if context.areAllLoadsIdle { instance.end() }
         },

@@ -261,14 +261,14 @@ extension RuleCatalogue {
                 let request = try context.request(load.url)
                 let usualBody = try context.perform(request, of: instance, CheckContext.script(for: load)).body
                 // The second load starts at the response of the first, and then at its next events.
-                for place in 0..<3 {
+                for eventIndex in 0..<3 {
                     var script = CheckContext.script(for: load)
                     let second = try context.make(request, of: instance, script)
                     let loadTimeLimit = context.loadTimeLimit
                     script.whileDelivering = { index, _ in
-                        guard index == place else { return }
-                        // `try?` because an error cannot leave this closure: a load that did not start shows in its
-                        // bytes.
+                        guard index == eventIndex else { return }
+                        // `try?` because this closure cannot throw. A load that does not start has no body, which the
+                        // comparison below notices.
                         try? second.start()
                         _ = second.waitUntilIdle(loadTimeLimit)
                     }
@@ -278,7 +278,7 @@ extension RuleCatalogue {
                         break
                     }
                     second.destroy()
-                    guard first.events.count > place else { break }
+                    guard first.events.count > eventIndex else { break }
                     if first.body != usualBody || second.record.body != usualBody, context.varies(load) { break }
                     if first.body != usualBody { context.fail("'\(load.url)' gave different bytes while a second load of it ran") }
                     if second.record.body != usualBody {
@@ -363,7 +363,8 @@ extension RuleCatalogue {
             because: "The host and other loads read the same memory.",
             remedy: "Copy what you want to change."
         ) { context throws(CheckSkipped) in
-            // A write crashes this process, which is the verdict, unless the plugin handles SIGSEGV and continues.
+            // A write crashes this process, and the runner reports the crash. If the plugin handles SIGSEGV and
+            // continues, `constViolations` names the argument.
             context.argumentMemory = .readOnly
             defer { context.fail(context.instanceContext.constViolations.all.map { "\($0) was written to, or made writable" }) }
             try context.eachRecord(.any) { _, _ in }
@@ -388,7 +389,7 @@ extension ProbedLoad {
 
 extension LoadRecord {
     /// The responses without their fields, because fields can contain a date or a number of the request.
-    fileprivate var responsesWithoutFields: [ReadStruct<DecodedResponse>] {
+    fileprivate var responsesWithoutFields: [ReadStruct<ReadResponse>] {
         responses.map { response in
             guard var value = response.value else { return response }
             value.fields = []

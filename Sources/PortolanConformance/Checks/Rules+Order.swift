@@ -134,7 +134,7 @@ extension RuleCatalogue {
             remedy: "Pass the total number of sent bytes, not the size of the last piece."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
-                // Pieces that grow and shrink, so that no piece has the size of a sum.
+                // The pieces shrink and then grow, so that the numbers decrease if they are the sizes of single pieces.
                 let pieces = CheckContext.pieces.reversed() + CheckContext.pieces
                 let length = 2 * CheckContext.length
                 let (request, script) = try context.upload(load, pieces, length: length)

@@ -132,7 +132,7 @@ extension RuleCatalogue {
             let before = ProcessResources.snapshot()
             try runInstanceOnce()
             context.fail(ProcessResources.settledAdditions(since: before, within: .seconds(1)))
-            context.fail(ProcessResources.snapshot().losses(since: before))
+            context.fail(ProcessResources.snapshot().closedDescriptors(since: before))
         },
         .must(
             "REG-06", level: 2, needs: .setting,

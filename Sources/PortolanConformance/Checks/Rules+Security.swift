@@ -197,7 +197,7 @@ extension RuleCatalogue {
             because: "A malformed field can split a message in two.",
             remedy: "Names are tokens. Values contain no control characters.",
             check: eachLoad(beside: [.fields]) { record in
-                let ofResponses = record.calls.flatMap { call -> [ReadField] in
+                let allFields = record.calls.flatMap { call -> [ReadField] in
                     switch call.call {
                     case .interim(let response), .response(let response): response.value?.fields ?? []
                     case .redirect(let change, let response): (change.value?.fields ?? []) + (response.value?.fields ?? [])
@@ -206,7 +206,7 @@ extension RuleCatalogue {
                     }
                 }
                 // DESC-05 reports a text that cannot be read.
-                return ofResponses.compactMap { field in
+                return allFields.compactMap { field in
                     if !field.name.isUnreadable, field.name.text.flatMap({ HTTPField.Name($0) }) == nil {
                         return "the name of a field is \(field.name.quoted)"
                     }

@@ -78,7 +78,7 @@ extension RuleCatalogue {
                         "beside other loads")
                 }
             }
-            // Upload buffers are filled before they are delivered. A mix-up shows only if the server sends the upload
+            // Loads can also mix the bytes of their uploads. The check sees this only if the server sends the upload
             // back.
             var isEchoed = false
             for load in (try? context.loads(.uploads)) ?? [] {  // because a manifest without one may have others
@@ -149,17 +149,18 @@ extension RuleCatalogue {
                     return try context.make(request, of: instance, script)
                 }
                 for probedLoad in concurrentLoads { try probedLoad.start() }
-                let haveAllReceivedEvents = state.wait(atMost: context.loadTimeLimit) { $0.inside == count ? true : nil } == true
+                let haveAllEmittedEvents = state.wait(atMost: context.loadTimeLimit) { $0.inside == count ? true : nil } == true
                 // The runner itself has one thread for each load.
                 let pluginThreadCount = ProcessResources.threadsOfPlugins().count - before - count
                 for probedLoad in concurrentLoads { probedLoad.stop() }
                 state.withLockBroadcasting { $0.isOver = true }
                 for probedLoad in concurrentLoads { _ = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) }
-                guard haveAllReceivedEvents else {
+                guard haveAllEmittedEvents else {
                     throw CheckSkipped("some of \(count) loads of '\(load.url)' emitted no event (LOAD-01)")
                 }
                 if pluginThreadCount > bound {
-                    context.warn("'\(load.url)': \(count) loads at the same time had \(pluginThreadCount) own threads; share them")
+                    context.warn(
+                        "'\(load.url)': \(count) loads at the same time needed \(pluginThreadCount) threads of the plugin; share them")
                 }
             }
         },
@@ -227,7 +228,7 @@ extension RuleCatalogue {
                 // The plugin may have a lock around the whole load, or around each delivery of bytes.
                 for isData in [false, true] {
                     let second = try context.make(request, of: instance, CheckContext.script(for: load))
-                    // Runs also if the first load never reached that delivery.
+                    // Destroys the second load even if the first load never emitted that event.
                     defer { _ = context.recordWhenIdle(second, within: context.loadTimeLimit) }
                     do throws(CheckSkipped) {
                         let first = try context.recordWhenIdle(
@@ -239,7 +240,7 @@ extension RuleCatalogue {
                                     "'\(load.url)': a second load of it did not continue for one second while a call of the first waited")
                             }
                         }
-                        // A load that waits for the second one has already been reported.
+                        // The first load did not end. If it waits for the second one, that has already been reported.
                         if first == nil { return }
                     } catch {
                         // If the body is empty, the load was checked only at its response.

@@ -30,8 +30,8 @@ extension RuleCatalogue {
                     if record.bytesRead != bytes.count {
                         context.fail("'\(load.url)' finished after it had read \(record.bytesRead) of \(bytes.count) bytes of a body")
                     }
-                    // A response of equal length must be the upload itself, or a mapping of each byte, such as capital
-                    // letters.
+                    // A response of equal length must be the upload itself, or the upload after a mapping of each byte
+                    // value, for example to capital letters.
                     if record.body == bytes {
                         echoes.insert(load.url)
                     } else if record.body.count == bytes.count
@@ -170,7 +170,8 @@ extension RuleCatalogue {
         ) { context throws(CheckSkipped) in
             let (length, requiredBytes, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
-                // Performs an upload that is not measured, because only the first one needs some memory.
+                // Performs one upload without a measurement, because the first upload allocates memory that later ones
+                // use again.
                 var (request, script) = try context.upload(load, CheckContext.pieces, length: CheckContext.length)
                 _ = try context.recordWhenIdle(request, of: instance, script)
                 request.body = Body(length: length, isRewindable: false) { () throws(LoadError) in try Body.bytes([]).makeReader() }
@@ -240,7 +241,7 @@ extension LoadRecord {
 
     fileprivate var bytesRead: Int { Int(reads.reduce(0) { $0 + max(0, $1) }) }
 
-    /// The length of the longest sequence of reads that returned WAIT, without another call between them.
+    /// The length of the longest sequence of reads that returned WAIT, without another call except `wake` between them.
     fileprivate var longestWait: Int {
         var (longest, currentLength) = (0, 0)
         for call in calls.map(\.call) where call != .wake {

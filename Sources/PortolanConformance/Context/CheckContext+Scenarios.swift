@@ -8,11 +8,14 @@ import Synchronization
 
 /// Loads under conditions that several checks share.
 extension CheckContext {
-    /// Calls `body` with each load of `scenario` whose handler has the requested style, in one new instance. Then does
-    /// the same for the loads of `others`, as far as they can be checked.
+    /// Calls `body` with each load of `scenario`, in one new instance. Then does the same for the loads of `others`, as
+    /// far as they can be checked.
     ///
-    /// - Throws: If there is no such load, if `body` could check none of them, or if `body` could not check one to
-    ///   which the rule applies, and there are no findings. So a rule that was not checked does not pass.
+    /// - Parameter isBlocking: Whether to include only blocking loads (`true`) or only event-driven loads (`false`);
+    ///   `nil` includes both.
+    /// - Throws: If there are no findings, and one of these conditions is true: there is no such load, `body` could
+    ///   check none of them, or `body` could not check a load to which the rule applies. So a rule that was not checked
+    ///   does not pass.
     func eachLoad(
         _ scenario: ConformanceRule.Scenario, and others: [ConformanceRule.Scenario], isBlocking: Bool? = nil,
         _ body: (ConformanceLoad, Request, ProbedInstance) throws(CheckSkipped) -> Void
@@ -305,7 +308,7 @@ extension CheckContext {
         return (try request(load.url), Self.script(for: load))
     }
 
-    /// The upload of `pieces`.
+    /// The request and the client script of an upload of `pieces` to the URL of a load.
     func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(CheckSkipped) -> (Request, ClientScript) {
         var request = try request(load.url)
         // Joins whole pieces, because joining byte by byte is slow in a debug build, and many loads run this code.

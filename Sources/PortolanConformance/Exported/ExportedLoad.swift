@@ -31,7 +31,7 @@ final class ExportedLoad: @unchecked Sendable {  // … because a lock guards ev
         var isPaused = false
         /// Whether the load was notified of the stop, so that later events are violations.
         var wasNotifiedOfStop = false
-        /// Whether the load has delivered its end, even if the end was dropped.
+        /// Whether the load has sent its end, even if the end was dropped.
         var hasEnded = false
         /// The thread that is in the load's `stopLoading`; 0 if there is none.
         var stopThread: Int32 = 0

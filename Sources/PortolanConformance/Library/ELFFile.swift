@@ -12,7 +12,8 @@ struct ELFFile {
     private(set) var runPaths: [String] = []
     /// Whether the library contains Swift code, or needs one of Swift's libraries.
     private(set) var hasSwift = false
-    /// Whether the library contains Rust code: the message with which Rust's runtime aborts if there is no memory.
+    /// Whether the library contains Rust code. Such a library contains the message with which Rust's runtime aborts if
+    /// there is no memory.
     var hasRust: Bool { bytes.contains(Array("memory allocation of ".utf8)) }
     private(set) var hasExecutableStack = true
     private(set) var hasWritableCode = false
@@ -103,7 +104,8 @@ struct ELFFile {
         return (0..<min(count, 1 << 16)).map { start + $0 * entrySize }.filter { $0 + entrySize <= bytes.count }
     }
 
-    /// A little-endian number; 0 if it is outside of the file, and at most 2^40, which fits a file offset.
+    /// A little-endian number. 0 if it is outside of the file, and 2^40 if it is larger than that, so that sums of
+    /// offsets do not overflow.
     private func number(_ offset: Int, _ size: Int) -> Int {
         guard offset >= 0, offset <= bytes.count - size else { return 0 }
         let value = bytes[offset..<offset + size].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

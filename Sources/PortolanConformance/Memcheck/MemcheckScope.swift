@@ -36,8 +36,8 @@ struct MemcheckScope: Hashable, Sendable {
         return sharedLibraries.contains(object) || LibraryPath.isOfSystem(name) ? .nobody : .plugin
     }
 
-    /// How the plugin caused an error. ``MemcheckScope/guilt(of:)`` is `nil` if it did not.
-    enum Guilt: Hashable {
+    /// How the plugin caused an error. ``MemcheckScope/attribution(of:)`` is `nil` if it did not.
+    enum Attribution: Hashable {
         /// The error happened in the plugin's code.
         case inPluginCode
         /// The error happened in the host's code, with a block that the plugin allocated or freed: the plugin passed an
@@ -45,7 +45,7 @@ struct MemcheckScope: Hashable, Sendable {
         case inPassedBlock
     }
 
-    func guilt(of error: MemcheckError) -> Guilt? {
+    func attribution(of error: MemcheckError) -> Attribution? {
         // The dynamic linker compares names several bytes at a time, past their end, for every caller that opens a
         // library.
         if let object = error.stack.first?.object, LibraryPath.name(of: object).hasPrefix("ld-linux") { return nil }

@@ -9,8 +9,8 @@ import PortolanCore
     import Musl
 #endif
 
-/// Observes which files and which network the calling thread uses, and every thread and process that it starts from
-/// then on. The calls continue as usual. The observation lasts until the process ends.
+/// Observes which files and network addresses are used by the calling thread, and by every thread and process that it
+/// starts after that. The system calls continue as usual. The observation lasts until the process ends.
 ///
 /// The kernel reports the calls (`seccomp_unotify(2)`), so a plugin that makes them without the C library is seen, too,
 /// and the plugin's signal handlers and signal masks do not matter.

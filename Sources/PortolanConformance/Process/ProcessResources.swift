@@ -16,7 +16,7 @@ struct ProcessResources: Sendable {
     var descriptors: [Int32: String]
     /// The kernel's identifier of each thread.
     var threads: Set<Int32>
-    /// The number of these threads that the host retains for the next blocking load.
+    /// The number of these threads that wait for a job in the host's thread pools, for blocking loads and for timers.
     var idleThreadsOfHost: Int
     /// The timers of `timer_create(2)`, by their line in /proc/self/timers.
     var timers: [String]
@@ -32,7 +32,7 @@ struct ProcessResources: Sendable {
         Set(names(in: "/proc/self/task").compactMap { Int32($0) })
     }
 
-    /// The threads, without those that the host retains for blocking loads and alarms.
+    /// The threads, without those of the host's thread pools for blocking loads and for timers.
     static func threadsOfPlugins() -> Set<Int32> {
         threads().filter { name(ofThread: $0) != LoadThreadPool.threadName }
     }
@@ -155,7 +155,7 @@ extension ProcessResources {
     }
 
     /// The descriptors that are gone and did not belong to the plugin; one line each.
-    func losses(since before: Self) -> [String] {
+    func closedDescriptors(since before: Self) -> [String] {
         before.descriptors.keys.filter { descriptors[$0] == nil }.sorted().map {
             "descriptor \($0) (\(before.descriptors[$0] ?? "?")) was closed, but belongs to other code"
         }

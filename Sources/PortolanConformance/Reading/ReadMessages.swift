@@ -13,7 +13,7 @@ struct ReadField: Hashable, Sendable {
 }
 
 /// A response as the plugin gave it.
-struct DecodedResponse: Hashable, Sendable, CompletenessChecking {
+struct ReadResponse: Hashable, Sendable, CompletenessChecking {
     let status: Int32
     let url, mimeType, charset, name: ReadText
     let expectedLength: Int64
@@ -22,8 +22,8 @@ struct DecodedResponse: Hashable, Sendable, CompletenessChecking {
 
     var unreadable: [String] {
         let texts = [("the URL", url), ("the MIME type", mimeType), ("the charset", charset), ("the suggested name", name)]
-        let ofFields = fields.map { $0.contains { $0.name.isUnreadable || $0.value.isUnreadable } ? ["the text of a field"] : [] }
-        return texts.filter { $1.isUnreadable }.map(\.0) + (ofFields ?? ["the list of fields"])
+        let fieldParts = fields.map { $0.contains { $0.name.isUnreadable || $0.value.isUnreadable } ? ["the text of a field"] : [] }
+        return texts.filter { $1.isUnreadable }.map(\.0) + (fieldParts ?? ["the list of fields"])
     }
 
     init(_ response: portolan_response) {

@@ -44,8 +44,9 @@ enum ChildProcess {
         do throws(LoadError) {
             try PlatformThread.start(stackSize: 8 << 20) {
                 unblockSignals()
-                // SIGPIPE is ignored by now. With a handler instead, a check can notice that a plugin ignores the
-                // signal. A handler of this process may ignore SIGPIPE.
+                // SIGPIPE is ignored by now. The check of a library replaces that by an empty signal handler, so that
+                // it can notice that the plugin ignores SIGPIPE. A protocol handler of this process, which has no
+                // library, may ignore SIGPIPE.
                 if runner.target.library != nil { signal(SIGPIPE) { _ in } }
                 let callLog = callLog.restarted()
                 CrashReport.installHandlers(callLog)

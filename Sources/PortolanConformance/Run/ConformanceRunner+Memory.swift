@@ -92,7 +92,7 @@ struct MemoryObserver {
             if result.verdict == .crashed, self.count == count, let note = result.note, !note.hasPrefix("ended by") {
                 crash = crash ?? "\(id): \(note)"
             }
-            // An access ended the process, and memcheck did not report it.
+            // An invalid memory access ended the process, and memcheck did not report it.
             if result.verdict == .crashed, self.count == count, let note = result.note, note.contains("SIGSEGV") || note.contains("SIGBUS")
             {
                 let key = Key(kind: note, stack: [], origins: [])
@@ -100,10 +100,10 @@ struct MemoryObserver {
             }
         }
         for error in log.errors {
-            guard let rule = error.rule, let guilt = scope.guilt(of: error) else { continue }
+            guard let rule = error.rule, let attribution = scope.attribution(of: error) else { continue }
             // Memory of an instance or a load that the check could not end is still in use.
             if error.isLeak, isEnded || result.hasLeftOpen { continue }
-            add(error, guilt, of: rule, in: id)
+            add(error, attribution, of: rule, in: id)
         }
     }
 
@@ -113,29 +113,30 @@ struct MemoryObserver {
         if !incompleteChecks.contains(finding) { incompleteChecks.append(finding) }
     }
 
-    private mutating func add(_ error: MemcheckError, _ guilt: MemcheckScope.Guilt, of rule: String, in id: String) {
-        let key = key(of: error, guilt)
+    private mutating func add(_ error: MemcheckError, _ attribution: MemcheckScope.Attribution, of rule: String, in id: String) {
+        let key = key(of: error, attribution)
         if let place = observedErrors[rule]?.firstIndex(where: { $0.key == key }) {
             observedErrors[rule]?[place].1.ids.insert(id)
         } else {
             observedErrors[rule, default: []].append(
-                (key, ObservedError(phrase: phrase(of: error, guilt), stack: stack(of: error), ids: [id])))
+                (key, ObservedError(phrase: phrase(of: error, attribution), stack: stack(of: error), ids: [id])))
         }
     }
 
     /// The key of errors at one place in the plugin's code. The key ignores sizes, which can vary, and the runner's
     /// code that read a borrowed block, because the runner reads such a block in several places.
-    private func key(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> Key {
+    private func key(of error: MemcheckError, _ attribution: MemcheckScope.Attribution) -> Key {
         let origins = Set(error.origins.filter { !$0.stack.isEmpty }.map(\.stack))
-        switch guilt {
+        switch attribution {
         case .inPluginCode: return Key(kind: error.kind, stack: error.stack, origins: origins)
         case .inPassedBlock: return Key(kind: nil, stack: scope.partFromPlugin(error.stack), origins: origins)
         }
     }
 
-    private func phrase(of error: MemcheckError, _ guilt: MemcheckScope.Guilt) -> String {
+    private func phrase(of error: MemcheckError, _ attribution: MemcheckScope.Attribution) -> String {
         let about = error.origins.filter { $0.stack.isEmpty }.map(\.phrase)
-        return (guilt == .inPassedBlock ? "in memory borrowed from the plugin: " : "") + ([error.phrase] + about).joined(separator: "; ")
+        let place = attribution == .inPassedBlock ? "in memory borrowed from the plugin: " : ""
+        return place + ([error.phrase] + about).joined(separator: "; ")
     }
 
     private func stack(of error: MemcheckError) -> [String] {
@@ -155,7 +156,7 @@ struct MemoryObserver {
                 findings.append(Finding(.failure, "\(ruleErrors.count - Self.maximumFindingCount) more"))
             }
             if rule.id == "MEM-04" || completedCount == 0 { findings += incompleteChecks.prefix(Self.maximumFindingCount) }
-            // A plugin must not pass a rule because it ended the process before memcheck found an error.
+            // If the plugin ended the process before memcheck found an error, the plugin must not pass the rule.
             let verdictWithoutErrors: Verdict =
                 crash != nil ? .crashed : completedCount == 0 ? .skipped : findings.isEmpty ? .passed : .warned
             let phrase = ruleErrors.isEmpty ? crash.map { "\($0); \(note)" } ?? note : note

@@ -30,8 +30,8 @@ extension ConformanceRunner {
         // If the plugin ends a supervisor, the supervisor's descendants become children of this process.
         _ = portolan_adopt_descendants(1)
         defer { _ = portolan_adopt_descendants(0) }
-        let openness = portolan_set_open_to_others(0)
-        defer { _ = portolan_set_open_to_others(openness) }
+        let wasOpenToOthers = portolan_set_open_to_others(0)
+        defer { _ = portolan_set_open_to_others(wasOpenToOthers) }
         let isEnabled = memcheck == nil && target.library != nil
         var standingState = StandingState(of: isEnabled ? target.library : nil)
         var leftovers = Leftovers(isEnabled: isEnabled)
@@ -42,7 +42,8 @@ extension ConformanceRunner {
         for result in leftovers.results {
             if let result = contradictions.add(result) { try handleResult(result) }
         }
-        // Also runs the checks of the blamed rules that were not selected. Only their failures are reported.
+        // A skipped check can name another rule as the reason. If the check of that rule was not selected, it runs now.
+        // Only its failures are reported.
         let blamedChecks = contradictions.missingChecks
         if !blamedChecks.isEmpty {
             try runner.runChecks(blamedChecks, jobs, &standingState) { outcome in
@@ -72,7 +73,7 @@ extension ConformanceRunner {
 
     public struct SeveralThreads: Error, CustomStringConvertible {
         public var description: String {
-            "this process has several threads, so it can't be copied for each check; make the checks in this process"
+            "this process has several threads, so it can't be copied for each check; run the checks in this process"
         }
     }
 }

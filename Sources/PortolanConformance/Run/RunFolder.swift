@@ -111,14 +111,14 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
         var path = Array(template.utf8CString)
         // mkdtemp(3): only this user can access the folder.
         let isMade = unsafe mkdtemp(&path) != nil
-        let place = path.dropLast().map { UInt8(bitPattern: $0) }
-        let response = isMade ? place : Array(String(errno).utf8)
+        let pathBytes = path.dropLast().map { UInt8(bitPattern: $0) }
+        let response = isMade ? pathBytes : Array(String(errno).utf8)
         // If the write fails because no process reads the pipe any more, the run is over.
         while unsafe write(output, response, response.count) < 0, errno == EINTR {}
         close(output)
         guard isMade else { _exit(1) }
         _ = bytes(from: input)
-        FolderRemoval.remove(String(decoding: place, as: UTF8.self))
+        FolderRemoval.remove(String(decoding: pathBytes, as: UTF8.self))
         _exit(0)
     }
 }

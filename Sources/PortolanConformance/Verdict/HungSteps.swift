@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A call that most checks need, so that a plugin that never returns from it would delay each of them until its time
+/// A call that most checks need. If a plugin never returned from it, each of these checks would last until its time
 /// limit. The raw value is the call's name in the call log.
 enum PluginStep: String, CaseIterable, Sendable {
     /// The host opens the plugin, from `dlopen(3)` to `init`.
@@ -84,7 +84,7 @@ struct HungSteps: Hashable, Sendable {
     }
 }
 
-/// Refuses the steps of one check that hung in earlier checks.
+/// Refuses, in one check, the steps that hung in earlier checks.
 final class StepGate: Sendable {
     private let hungSteps: HungSteps
     private let firstRefusal = Mutex<CheckSkipped?>(nil)

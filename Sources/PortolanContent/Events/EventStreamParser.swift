@@ -16,7 +16,7 @@ struct EventStreamParser {
     let limit: Int
     /// The ID that a new connection sends as `Last-Event-ID`. It changes at the end of an event.
     private(set) var lastEventID: String
-    /// The wait before a new connection that the server has asked for; `nil` if it has not.
+    /// The wait that the server has requested before a new connection; `nil` if it has requested none.
     private(set) var retryDelay: Duration?
 
     /// The error for an event or an ID that was too large. Nothing is parsed after it.

@@ -119,7 +119,7 @@ extension ServerSentEvents {
         return request
     }
 
-    /// - Throws: ``StatusError`` or `LoadError.Code.badResponse` if the response has no events.
+    /// - Throws: ``StatusError`` or `LoadError.Code.badResponse` if the response is not an event stream.
     fileprivate func check(_ response: Response, _ chunks: ByteChunks) async throws {
         try await chunks.validated(for: response)
         if let status = response.status, status != .ok {

@@ -96,7 +96,7 @@ public struct MultipartForm: Sendable {
     /// Appends a part of any multipart body.
     ///
     /// - Parameters:
-    ///   - disposition: `nil` for a part without this field, or with one in `fields`.
+    ///   - disposition: `nil` if the part has no field `Content-Disposition`, or if `fields` contains one.
     ///   - name: `nil` for a part without a name.
     ///   - fields: the other fields of the part.
     package mutating func append(_ disposition: Disposition?, name: String?, filename: String?, fields: HTTPFields, body: Body) {
@@ -155,7 +155,7 @@ public struct MultipartForm: Sendable {
         return bytes
     }
 
-    /// Makes a boundary with 82 random bits of the system, so that no part contains it. It has the length of curl's.
+    /// Makes a boundary with 82 random bits of the system, so that no part contains it.
     private static func randomBoundary() -> String {
         let characters = Array("0123456789abcdefghijklmnopqrstuvwxyz")
         return String(repeating: "-", count: 24) + String((0..<16).map { _ in characters[Int.random(in: 0..<characters.count)] })

@@ -3,8 +3,8 @@
 public import PortolanCore
 import PortolanURL
 
-/// A form with the encoding `application/x-www-form-urlencoded`: names and values as text. It has no files; a
-/// ``MultipartForm`` has.
+/// A form with the encoding `application/x-www-form-urlencoded`: names and values as text. It can't contain files; a
+/// ``MultipartForm`` can.
 ///
 ///     let request = try Request("https://example.org/login", form: ["user": "me", "remember": "yes"])
 ///

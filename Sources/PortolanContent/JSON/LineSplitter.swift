@@ -2,7 +2,7 @@
 
 import PortolanCore
 
-/// Splits pieces of a text into its lines, which end with LF or CRLF. A pure state machine.
+/// Splits a text that arrives in pieces into lines, which end with LF or CRLF. A pure state machine.
 struct LineSplitter {
     /// The maximum number of bytes of a line, without its line break.
     let limit: Int

@@ -85,7 +85,8 @@ public struct Cookie: Hashable, Sendable {
         hasher.combine(valueBytes)
     }
 
-    /// The properties by which one cookie replaces another. Texts are compared by their octets (RFC 6265bis §5.7).
+    /// A cookie replaces the stored cookie with the same values of these properties. Texts are compared by their octets
+    /// (RFC 6265bis §5.7).
     package struct Identity: Hashable, Sendable {
         package let name: [UInt8]
         package let domain: String

@@ -5,7 +5,7 @@ import PortolanURL
 
 /// The stored cookies, by domain.
 struct CookieJar {
-    /// A stored cookie. A class, because a request that sends the cookie sets its time without copying it.
+    /// A stored cookie. A class, so that a request can set the time of the last use without a copy of the cookie.
     private final class Entry {
         let cookie: Cookie
         /// Increases with each new cookie. A cookie that replaces another cookie keeps its number.

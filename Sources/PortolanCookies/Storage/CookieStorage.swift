@@ -136,8 +136,8 @@ public final class CookieStorage: Sendable {
         change { $0.insert(cookie, at: Date()) }
     }
 
-    /// Stores a cookie that was stored before, for example in a file, with its times. Has no effect on an expired
-    /// cookie.
+    /// Stores a cookie that was stored before, for example in a file, with its times. An expired cookie is not stored,
+    /// but removes the cookie that it would replace.
     package func restore(_ cookie: Cookie) { change { $0.insert(cookie, at: Date()) } }
 
     /// Stores cookies that were stored before, the oldest first.
@@ -159,7 +159,8 @@ public final class CookieStorage: Sendable {
     /// - Parameters:
     ///   - url: the URL of the response.
     ///   - document: the document on whose behalf it was loaded, as in `Request.mainDocumentURL`.
-    /// - Returns: the number of stored cookies. The other fields are malformed, or their cookies are not allowed.
+    /// - Returns: the number of accepted cookies. An accepted cookie that has expired only removes the cookie that it
+    ///   would replace. The other fields are malformed, or their cookies are not allowed.
     @discardableResult
     public func setCookies(from fields: HTTPFields, of url: URLRecord, document: URLRecord? = nil) -> Int {
         setCookies(from: fields, of: url, document: document) { _, _ in }

@@ -9,8 +9,8 @@
 /// The user names and passwords of a netrc file (`ftp(1)`), by host.
 ///
 /// The file is read once, when the value is made. A load proposes its credentials when a server sends a challenge; see
-/// ``Loader/Configuration/netrc``. The first entry for the host that has a password counts, or the default entry,
-/// if the default entry comes first. Files are read as curl does, but a malformed file is an error.
+/// ``Loader/Configuration/netrc``. The first entry for the host that has a password is used, or the default entry, if
+/// the default entry comes first. The file is parsed as curl parses it, but a malformed file is an error.
 ///
 /// An entry names no scheme, and rarely a port. In one load it serves the first origin of its host: after a redirect,
 /// another port or scheme of the host gets no password, except `https:` with the same port or both default ports. An
@@ -29,7 +29,7 @@ public struct NetrcFile: Sendable {
     ///
     /// - Throws: `LoadError.Code.notFound` and other errors of files; `.limitExceeded` for more than 1 MiB;
     ///   `.badRequest` for a quoted word without an end, an unknown word, a keyword without a value, a NUL, or bytes
-    ///   that are not UTF-8. The message names the line, and nothing in it.
+    ///   that are not UTF-8. The message has the number of the line, and no text of the file.
     public init(contentsOf path: String) throws(LoadError) {
         try self.init(contentsOf: path, requiringPrivacy: false)
     }
@@ -84,7 +84,7 @@ public struct NetrcFile: Sendable {
     /// - Parameters:
     ///   - port: the port of the URL, or the default port of its scheme; `nil` if the scheme has none.
     ///   - user: the user whose password is needed; `nil` for the user that the entry names.
-    ///   - mustNamePort: whether only the entries that name the port count.
+    ///   - mustNamePort: whether to use only entries that name the port.
     package func credential(
         forHost host: some StringProtocol, port: Int?, user: String? = nil, mustNamePort: Bool = false
     ) -> Credential? {

@@ -8,7 +8,7 @@ import Synchronization
     import Musl
 #endif
 
-/// Tells when the system's links, addresses or routes change, through rtnetlink(7).
+/// Notifies observers when the system's links, addresses or routes change, through rtnetlink(7).
 ///
 /// The first observer starts a thread, which lives as long as the process.
 package final class NetworkChanges: Sendable {
@@ -41,7 +41,7 @@ package final class NetworkChanges: Sendable {
 
     /// Calls `action` at the next change.
     ///
-    /// If the system does not tell about changes, `action` is never called. So a caller also needs a timer.
+    /// If the system does not report changes, `action` is never called. So a caller also needs a timer.
     ///
     /// - Returns: the observer. Keep it as long as the call is wanted.
     package func observeNext(_ action: @escaping @Sendable () -> Void) -> Observer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The next attempt of a task, until it starts: at a time, or at a change of the network before.
+/// The next attempt of a task, which waits for its start: it starts at a set time, or earlier if the network changes.
 final class WaitingAttempt: Sendable {
     /// The wait after a change. A new link has no address and no route for some time, and changes come in groups.
     private static let delay = Duration.milliseconds(100)
@@ -10,7 +10,8 @@ final class WaitingAttempt: Sendable {
     private let observer: NetworkChanges.Observer?
 
     /// - Parameters:
-    ///   - changes: also start the attempt at the next change; `nil` for the time alone.
+    ///   - changes: if the network changes before the set time, the attempt starts shortly after that change. `nil` if
+    ///     only the time starts it.
     ///   - start: called once, unless the attempt is cancelled.
     init(on clock: any LoadClock, changes: NetworkChanges?, start: @escaping @Sendable () -> Void) {
         let timer = ScheduledTimer(start)

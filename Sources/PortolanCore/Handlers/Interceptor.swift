@@ -33,7 +33,7 @@ public struct Interceptor: ProtocolHandler {
     public let schemes: SchemeSet
     public let traits: HandlerTraits = [.multipart, .stopsAsynchronously]
     let makeHooks: @Sendable (Request) -> Hooks
-    /// Called when a task is made, where it is made; `nil` if there is nothing to capture.
+    /// Called when a task is made, on the thread that makes it; `nil` if there is nothing to capture.
     let capture: (@Sendable () -> any Sendable)?
 
     /// The functions of an interceptor for one request.
@@ -90,8 +90,8 @@ public struct Interceptor: ProtocolHandler {
         (self.identifier, self.schemes, makeHooks, capture) = (identifier, schemes, hooks, nil)
     }
 
-    /// Makes an interceptor that captures something where a task is made, such as task-local values. Redirects and
-    /// other attempts come on other threads.
+    /// Makes an interceptor that captures something on the thread that makes a task, such as task-local values. The
+    /// later requests of the task, after redirects and for other attempts, are made on other threads.
     ///
     /// - Parameters:
     ///   - identifier: the handler's name, in reverse DNS notation.

@@ -3,7 +3,8 @@
 import Synchronization
 
 extension Body {
-    /// A part of this body, which must have a length and be readable again. A regular file is not read up to the part.
+    /// Returns a part of this body. This body must have a known length, and be readable more than once. If it is a
+    /// regular file, the bytes before the part are not read.
     ///
     /// - Parameter range: within the body.
     package func part(_ range: Range<Int64>) -> Body {

@@ -13,8 +13,8 @@
 ///     }
 public struct CacheableResponse: Sendable {
     /// The response without its body. The fields of the stored response can be changed, also `Cache-Control` and
-    /// `Vary`: the rules of RFC 9111 apply to the changed fields. `Content-Encoding`, `Content-Length` and
-    /// `Content-Range` describe the octets, and stay. So do the URL and the status.
+    /// `Vary`: the rules of RFC 9111 apply to the changed fields. A change of `Content-Encoding`, `Content-Length` or
+    /// `Content-Range`, which describe the octets, has no effect, and neither has a change of the URL or the status.
     public var response: Response
     /// Whether the response may be stored where it outlives the process. `.notAllowed` stores nothing.
     public var storagePolicy: CacheStoragePolicy

@@ -111,14 +111,14 @@ public struct Request: Sendable {
         set { if newValue != parts.isUpgradedToHTTPS { ownParts.isUpgradedToHTTPS = newValue } }
     }
 
-    /// What the interceptors of the loader have captured when the task was made, by their identifiers. The requests of
-    /// a task have the same.
+    /// What the interceptors of the loader have captured when the task was made, by their identifiers. All requests of
+    /// a task have the same values.
     package var capturedContexts: [String: any Sendable] {
         get { parts.capturedContexts }
         set { ownParts.capturedContexts = newValue }
     }
 
-    /// Whether the caller tries the load again, so that the loader does not.
+    /// Whether the caller itself tries the load again after a failure, so that the loader must not.
     package var isRetriedByCaller: Bool {
         get { parts.isRetriedByCaller }
         set { ownParts.isRetriedByCaller = newValue }

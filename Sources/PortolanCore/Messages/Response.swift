@@ -52,8 +52,8 @@ public struct Response: Sendable {
         set { ownParts.isVerified = newValue }
     }
 
-    /// The space of the response's challenge, if the load answers it without asking its client: with a credential that
-    /// it has sent before, for example by Basic.
+    /// The protection space of the response's challenge, if the load answers this challenge without its client, with a
+    /// credential that it has sent before, for example by Basic; otherwise `nil`.
     package var answeredSpace: ProtectionSpace? {
         get { parts.answeredSpace }
         set { ownParts.answeredSpace = newValue }

@@ -20,7 +20,7 @@ public struct ByteChunks: AsyncSequence, Sendable {
     /// Reserves the body for one reader of all its bytes.
     ///
     /// - Returns: `false` if a part of it was read or it was reserved before.
-    package func claimUnread() -> Bool { source.queue.claimUnread() }
+    package func reserveUnreadBody() -> Bool { source.queue.reserveUnreadBody() }
 
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)

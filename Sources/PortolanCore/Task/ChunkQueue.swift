@@ -51,8 +51,10 @@ final class ChunkQueue: DelegatingDelegate {
         if let response { receive(response) }
     }
 
-    /// - Returns: `false` if a chunk was read or the body was reserved before.
-    func claimUnread() -> Bool {
+    /// Reserves the body for one reader.
+    ///
+    /// - Returns: `false` if a chunk was read, or the body was reserved, before this call.
+    func reserveUnreadBody() -> Bool {
         state.withLock { state in
             defer { state.isClaimed = true }
             return !state.isClaimed

@@ -17,7 +17,7 @@ extension DelegateClient {
             else {
                 return .keepGoing
             }
-            task.loader.logWithheld(from: request, leaving: successor, task)
+            task.loader.logRemovedFields(from: request, leaving: successor, task)
             return decide(on: successor, response, of: task)
         } catch {
             task.end(with: error)

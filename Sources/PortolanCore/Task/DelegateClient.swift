@@ -52,7 +52,7 @@ final class DelegateClient: ProtocolClient {
 
     func willCache(_ response: CacheableResponse, decide: @escaping @Sendable (CacheableResponse?) -> Void) {
         guard let task else { return decide(nil) }
-        let question = task.addCachingQuestion(decide)
+        let question = task.addCachingDecision(decide)
         task.notifyDelegate(.willCache(response) { question.answer($0) })
     }
 

@@ -15,7 +15,7 @@ package protocol LoadCache: Sendable {
 }
 
 extension Loader {
-    /// The fields with which the request is sent by `handler`: with the stored cookies.
+    /// Returns the fields that `handler` sends for the request, including the stored cookies.
     package func fieldsAsSent(_ request: Request, by handler: any ProtocolHandler) -> HTTPFields {
         guard let cookiePolicy = configuration.cookiePolicy, handler.traits.contains(.cookies) else { return request.fields }
         return cookiePolicy.fieldsAsSent(request)

@@ -148,7 +148,7 @@ extension LoadTask {
     private func closeDelegate() {
         _ = reportEndOfNestedLoads(in: self)
         delegateSerializer.close()
-        let questions = cachingQuestions.withLock { questions in
+        let questions = cachingDecisions.withLock { questions in
             defer { questions = [] }
             return questions
         }
@@ -157,11 +157,11 @@ extension LoadTask {
 
     /// Adds a question about the cache. The task answers it with `nil` before the end, unless the delegate has answered
     /// it.
-    func addCachingQuestion(
+    func addCachingDecision(
         _ answer: @escaping @Sendable (CacheableResponse?) -> Void
     ) -> OneShotCallback<CacheableResponse?> {
         let question = OneShotCallback(answer, fallback: .some(nil))
-        cachingQuestions.withLock { $0.append(question) }
+        cachingDecisions.withLock { $0.append(question) }
         return question
     }
 

@@ -4,8 +4,8 @@ import FoundationEssentials
 import Synchronization
 
 /// Tries the load again after a temporary failure (``RetryPolicy``), or when there is a network
-/// (``Loader/Configuration/waitsForConnectivity``). Nested loads are not tried again, because the load in which they
-/// are nested is.
+/// (``Loader/Configuration/waitsForConnectivity``). Nested loads are not tried again on their own. If the parent load
+/// is tried again, it makes them again.
 extension LoadTask {
     /// What follows a handler load that has failed, or whose response is not delivered.
     struct NextAttempt {
@@ -24,8 +24,8 @@ extension LoadTask {
 
     private static let longestConnectivityWait = Duration.seconds(30)
 
-    /// Returns the attempt that follows one that failed before its response was delivered, because the system has no
-    /// network; `nil` if none follows.
+    /// Returns the next attempt, if the last one failed with `error` because the system has no network; `nil` if no
+    /// attempt follows. Called only if no response was delivered.
     func attempt(afterLackOfNetwork error: LoadError) -> NextAttempt? {
         guard error.isForLackOfNetwork, loader.configuration.waitsForConnectivity, parent == nil,
             currentRequest.body?.isSpent != true
@@ -41,14 +41,15 @@ extension LoadTask {
         return policy
     }
 
-    /// Returns the wait before another attempt, after one that has failed before its response was delivered; `nil` if
-    /// none follows.
+    /// Returns the wait before the next attempt, if the last one failed with `error`; `nil` if no attempt follows.
+    /// Called only if no response was delivered.
     func retryWait(after error: LoadError) -> Duration? {
         guard let policy = retryPolicy, let failure = policy.retryableFailure(error) else { return nil }
         return retryWait(after: failure, policy)
     }
 
-    /// Returns the wait before another attempt, after one whose response was not delivered; `nil` if none follows.
+    /// Returns the wait before the next attempt, after a `response` that is then not delivered; `nil` if no attempt
+    /// follows.
     func retryWait(after response: Response) -> Duration? {
         guard response.source != .cache, let policy = retryPolicy,
             let failure = policy.retryableFailure(response, now: Int64(Date().timeIntervalSince1970))
@@ -96,7 +97,7 @@ extension LoadTask {
             self?.endWaitForCaller()
             self?.startAttempt(of: request)
         }
-        // Before the start, so that a later attempt replaces this one.
+        // Stored before the attempt can start, so that a later attempt replaces this one.
         self.waitingAttempt.withLock { $0 = waitingAttempt }
         waitingAttempt.schedule(after: attempt.wait)
         if machine.withLock({ $0.isOver }) { waitingAttempt.cancel() }

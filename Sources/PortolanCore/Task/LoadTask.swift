@@ -27,8 +27,8 @@ public final class LoadTask: Sendable {
     let timer: LoadTimer
     let counts = LoadCounts()
     let credentialAttempts = Mutex(CredentialAttempts())
-    /// Looks at a response that would be delivered. If it returns a request, the response is not delivered, and the
-    /// task loads that request instead, as a retry would.
+    /// Called with a response before its delivery. If it returns a request, the response is not delivered, and the task
+    /// loads that request instead, as a retry would.
     let replacementRequest: (@Sendable (Response) -> Request?)?
     /// The attempt that waits for its start; `nil` if there is none.
     let waitingAttempt = Mutex<WaitingAttempt?>(nil)
@@ -42,7 +42,7 @@ public final class LoadTask: Sendable {
     /// while the delegate is acquired.
     let openNestedLoads = Mutex<[LoadTask]>([])
     /// The questions to the delegate about what is stored.
-    let cachingQuestions = Mutex<[OneShotCallback<CacheableResponse?>]>([])
+    let cachingDecisions = Mutex<[OneShotCallback<CacheableResponse?>]>([])
     /// The number of decisions of the caller for which this load and its nested loads wait.
     private let callerWaitCount = Atomic(0)
     private let queueWaits = Mutex(WaitingHandlerLoads())
@@ -114,7 +114,7 @@ public final class LoadTask: Sendable {
     /// The current request, in canonical form: the original request, or the request to which redirects led.
     public var currentRequest: Request { machine.withLock { $0.request } }
     public var progress: LoadProgress { counts.progress }
-    /// A text of the program's own, such as for a list of tasks. Portolan does not use it.
+    /// A text that the program can set, for example to show it in a list of tasks. Portolan does not use it.
     public var taskDescription: String? {
         get { label.withLock { $0 } }
         set { label.withLock { $0 = newValue } }

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import HTTPTypes
 import Synchronization
 
-/// Methods that make a task, start it and return its result. They differ in the delegate that receives the events.
+/// Methods that make requests and tasks. Most of them also start the task and return its result.
 extension Loader {
     /// Makes a request for a URL as text. A relative URL refers to ``Configuration/baseURL``.
     ///
@@ -46,7 +46,8 @@ extension Loader {
     ///   ``LoadError/Code/limitExceeded`` for a body larger than ``Configuration/maximumBodySizeInMemory``.
     public func data(for request: Request, delegate: (any LoadDelegate)? = nil) async throws(LoadError) -> (Data, Response) {
         let (task, accumulator) = makeAccumulatingTask(request, delegate, on: .background)
-        // For a caller that is already cancelled, nothing is loaded. With a delegate, the end comes from its queue.
+        // If the calling Swift task is already cancelled, nothing is loaded. With a delegate, the end comes from its
+        // queue.
         if Task.isCancelled { task.cancel() } else { task.resume() }
         if let outcome = accumulator.takeResult() { return try outcome.get() }
         let outcome = await withTaskCancellationHandler {

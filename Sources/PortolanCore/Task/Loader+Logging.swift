@@ -19,7 +19,7 @@ extension Loader {
         configuration.logger.debug("\(LogText(step()))", metadata: metadata)
     }
 
-    /// Logs at the level `debug` who gets a credential or cookies, or why not.
+    /// Logs at the level `debug` which server gets a credential or cookies, or why it does not get them.
     ///
     /// The metadata have the key ``accessKey``, so that a log handler can select these lines. They have no password and
     /// no value of a cookie.
@@ -52,7 +52,7 @@ extension Loader {
     }
 
     /// Logs the fields that a redirect to another origin removes.
-    func logWithheld(from proposed: Request, leaving successor: Request, _ task: LoadTask) {
+    func logRemovedFields(from proposed: Request, leaving successor: Request, _ task: LoadTask) {
         guard logsSteps else { return }
         let names = Set(proposed.fields.map(\.name)).filter { $0 != .referer && !successor.fields.contains($0) }
         guard !names.isEmpty else { return }

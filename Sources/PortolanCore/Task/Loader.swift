@@ -56,7 +56,9 @@ public final class Loader: Sendable {
 
     deinit { backgroundLoads.cancel() }
 
-    /// - Parameter parent: the task whose contexts a nested task has; `nil` for the ones of the caller.
+    /// Returns the contexts of a new task.
+    ///
+    /// - Parameter parent: the parent of a nested task, which has the same contexts; `nil` for a task of the caller.
     func captureContexts(for parent: LoadTask?) -> [String: any Sendable] {
         if let parent { return parent.originalRequest.capturedContexts }
         return Dictionary(capturingInterceptors.compactMap { one in one.capture.map { (one.identifier, $0()) } }) { first, _ in first }
@@ -72,11 +74,13 @@ public final class Loader: Sendable {
         /// Which failed loads are tried again; `nil` for none.
         public var retries: RetryPolicy?
         /// Whether a load waits for a network, instead of failing, if the system has none: no route leads to the host,
-        /// or no name server can be reached. ``LoadDelegate/loadTaskIsWaitingForConnectivity(_:)`` tells the delegate.
+        /// or no name server can be reached. The delegate receives
+        /// ``LoadDelegate/loadTaskIsWaitingForConnectivity(_:)``.
         ///
-        /// A waiting load is tried again when the system's links, addresses or routes change (rtnetlink(7)), and every
-        /// 30 seconds. Its idle limit does not count meanwhile, its total limit does. A load that has received a
-        /// response does not wait, and neither does one whose body can't be read again. Without effect in nested loads.
+        /// A waiting load is tried again when the system's links, addresses or routes change (rtnetlink(7)), and
+        /// otherwise after 1, 2, 4, 8 and 16 seconds, and then every 30 seconds. The time of the wait counts for the
+        /// total limit, but not for the idle limit. A load that has received a response does not wait, and neither does
+        /// one whose body can't be read again. Without effect in nested loads.
         public var waitsForConnectivity = false
         /// The URL to which relative URLs as text refer, as in `Loader.data(from:)`; `nil` for none.
         ///
@@ -104,8 +108,9 @@ public final class Loader: Sendable {
         /// wait, the load fails with ``LoadError/Code/limitExceeded``.
         public var bufferSize = 512 << 10
         /// The maximum number of interim responses (1xx) that a handler may report for one request. One more fails the
-        /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for each response. Those with the
-        /// status 104, which report the progress of an upload, have 512 times this limit.
+        /// load with ``LoadError/Code/limitExceeded``. `HTTPLimits` has a lower limit for those before one final
+        /// response. Interim responses with the status 104, which report the progress of an upload, have 512 times this
+        /// limit.
         public var maximumInterimResponsesPerRequest = 128
         package var clock: any LoadClock = SystemClock.shared
         package var networkChanges = NetworkChanges.shared
@@ -261,7 +266,7 @@ public final class Loader: Sendable {
         return nil
     }
 
-    /// Who loads a request, and how.
+    /// A request as a handler loads it, with the handler and the client of the load.
     struct PreparedLoad {
         /// The handler that was found, or the handler behind the cache if the cache has no answer.
         let entry: RegisteredHandler

@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// When the next bytes may follow, so that a rate is kept. It has no clock.
+/// Computes when the next bytes may pass, so that a rate is kept. It has no clock; the caller passes the time.
 ///
-/// Bytes that have passed occupy time in advance. Unused time is not saved, so there are no bursts after a pause,
-/// except of one piece.
+/// Each piece may pass at once, and the next one must wait for the time that this piece takes at the rate. Unused time
+/// is not saved, so after a pause no more than one piece passes at once.
 struct RatePacer {
     /// At least 1.
     let bytesPerSecond: Int
-    /// The time in nanoseconds at which the bytes that have passed correspond to the rate.
+    /// The time, in nanoseconds, from which the next bytes may pass.
     private(set) var nextTime = Int64.min
 
     init(bytesPerSecond: Int) { self.bytesPerSecond = max(1, bytesPerSecond) }
@@ -82,7 +82,7 @@ final class RateLimitedClient: ForwardingClient {
     let next: any ProtocolClient
     private let limits: RateLimits
     private weak let task: LoadTask?
-    /// The timer that ends the pause of the limit; `nil` if the limit has paused nothing.
+    /// The timer that ends a pause because of the limit; `nil` if there is no such pause.
     private let pause = Mutex<ScheduledTimer?>(nil)
 
     init(_ limits: RateLimits, of task: LoadTask, next: any ProtocolClient) {
@@ -96,7 +96,8 @@ final class RateLimitedClient: ForwardingClient {
 
     func didLoad(_ bytes: borrowing RawSpan) -> Flow {
         guard let limiter = limits.receiving else { return next.didLoad(bytes) }
-        // The caller has resumed the load before the limit allowed it. From now on, its reader can have paused it.
+        // If a timer is pending, the caller has resumed the load before the limit allowed it. The timer must not end a
+        // later pause of the reader.
         endPause()
         let flow = next.didLoad(bytes)
         limiter.count(bytes.byteCount)

@@ -54,7 +54,8 @@ final class StartedTasks: Sendable {
         case refusedAfterEnd
     }
 
-    /// A nested task belongs to one that was started before, and is accepted.
+    /// Adds a task that is being started. A nested task is accepted even if the loader is invalid, because its parent
+    /// was started before, unless the loader has ended.
     func add(_ task: LoadTask) -> Admission {
         let isNested = task.nestingDepth > 0
         return state.withLock { state in

@@ -13,7 +13,7 @@ enum NestedStarts {
     /// The largest number of loads that start inside each other on one thread.
     static let limit = 16
 
-    /// The number of starts on this thread that have not returned, as the bits of a pointer.
+    /// The key of a thread's number of starts that have not returned, which is stored as the bits of a pointer.
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key, nil) == 0 ? key : nil

@@ -6,7 +6,7 @@ import PortolanCore
 import PortolanURL
 import Synchronization
 
-/// An upload that continues where the server has stopped to receive.
+/// An upload that continues after the last byte that the server has received.
 ///
 /// draft-ietf-httpbis-resumable-upload-12 §4
 struct ResumableUpload {
@@ -17,7 +17,7 @@ struct ResumableUpload {
     private let policy: RetryPolicy
     private let delegate: (any LoadDelegate)?
     private var retries: RetryState?
-    /// The retries from the start, as the loader's configuration allows them; `nil` for none.
+    /// The retries that send the whole body again, as the loader's configuration allows them; `nil` for none.
     private var restarts: RetryState?
     /// The resource of the upload on the server; `nil` if it is not known.
     private var resource: URLRecord?
@@ -40,7 +40,7 @@ struct ResumableUpload {
     /// What follows a request.
     private enum Step {
         case done(Data, Response)
-        /// Send the whole body, at once or after a failure without an upload to continue.
+        /// Send the whole body: at once, or after a failure if the server has no upload that can be continued.
         case create(after: RetryableFailure?)
         /// Ask for the offset, at once or after a failure.
         case ask(after: RetryableFailure?)
@@ -65,7 +65,7 @@ struct ResumableUpload {
         }
     }
 
-    /// Counts and waits for an attempt after a failure.
+    /// Waits before the attempt that follows a failure, and counts this attempt. Without a failure, returns at once.
     ///
     /// - Returns: `false` if no other attempt is allowed.
     private mutating func wait(
@@ -93,7 +93,9 @@ struct ResumableUpload {
             let origin = interim.url ?? request.url
             guard let resource = try? URLRecord(parsing: location, relativeTo: origin), isAllowed(resource) else {
                 throw LoadError(
-                    .badResponse, message: "the server of \(request.url.shortDescription) has an upload at a URL that is not allowed")
+                    .badResponse,
+                    message: "the server of \(request.url.shortDescription) sent an upload URL that is malformed, or whose scheme is not "
+                        + "allowed")
             }
             self.resource = resource
             try note(interim.fields)
@@ -177,7 +179,8 @@ struct ResumableUpload {
                 return .append
             }
             if status == .conflict, let expected = fields.offset, expected != offset {
-                // A server that always expects another offset counts as one that fails.
+                // This counts as a failure, so that there is no endless loop if the server always expects another
+                // offset.
                 try advance(to: expected)
                 return .ask(after: .error(.connectionLost))
             }
@@ -190,7 +193,7 @@ struct ResumableUpload {
         }
     }
 
-    /// The result of the last request that had a part of the body.
+    /// The result of the last request that sent bytes of the body, or the error of a later request for the offset.
     private var lastResult: Result<(Data, Response), LoadError> = .failure(LoadError(.unknown, message: "the upload has not begun"))
 
     private func request(_ method: HTTPRequest.Method) -> Request {

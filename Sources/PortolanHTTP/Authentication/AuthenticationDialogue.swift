@@ -101,8 +101,8 @@ struct AuthenticationDialogue {
         return .sendChallenge(challenge(offer))
     }
 
-    /// Whether the peer has offered a stronger scheme before: then it gets no password by this one. An earlier load
-    /// says that only for its own realm.
+    /// Whether the scheme of the offer is weaker than that of the offer answered last. The peer then receives no
+    /// password by the weaker scheme. The offer that an earlier load has answered counts only for the same realm.
     private func isWeaker(_ offer: AuthenticationOffer) -> Bool {
         guard let sent, let answered = sent.offer, !sent.isReused || answered.realm == offer.realm else { return false }
         return offer.strength < answered.strength

@@ -83,7 +83,7 @@ extension HTTPLoad {
 
     private func setAuthorization(_ authorization: Authorization) {
         if let knownSpace {
-            // The server wants another nonce with the credential of an earlier load.
+            // The server requires another nonce for the credential of an earlier load.
             let entry = knownSpace.entry
             pendingSpace = PendingSpace(spaces: knownSpace.spaces, space: entry.space, credential: entry.credential)
         }

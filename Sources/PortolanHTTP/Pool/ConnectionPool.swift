@@ -124,7 +124,7 @@ final class ConnectionPool {
 
     // MARK: New connections
 
-    /// Opens connections for the loads in the queue, and notifies loads that have or no longer have an attempt.
+    /// Opens connections for the loads in the queue. Notifies each load that now has an attempt, or no longer has one.
     private func connectWhereNeeded(_ key: ConnectionKey, _ origin: Origin) {
         openConnections(key, origin)
         origin.queueReason.current = queueReason(key, origin)

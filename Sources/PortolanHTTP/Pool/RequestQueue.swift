@@ -104,7 +104,8 @@ struct RequestQueue {
         private var start = 0
         /// The number of entries with a load.
         private var count = 0
-        /// The numbers of the loads with an attempt.
+        /// The numbers of the loads with an attempt. A new load counts as one of them, until
+        /// ``RequestQueue/unassignExcess(attempts:)`` finds too few attempts.
         private(set) var assignedNumbers: Set<Int> = []
 
         mutating func append(_ waiter: any ConnectionRequester, number: Int) {

@@ -80,9 +80,9 @@ package final class DescriptorWatches: ReadinessListener {
         }
         guard let watchNumber else { return EMFILE }
         // This runs without the lock, because the event of a ready descriptor can arrive before `arm` returns.
-        let number = poller.arm(descriptor, for: requested, self, watchNumber)
-        if number != 0 { state.withLock { _ = $0.watches.removeValue(forKey: descriptor) } }
-        return number
+        let errorNumber = poller.arm(descriptor, for: requested, self, watchNumber)
+        if errorNumber != 0 { state.withLock { _ = $0.watches.removeValue(forKey: descriptor) } }
+        return errorNumber
     }
 
     /// Returns the events of a descriptor since the last call, and clears them.

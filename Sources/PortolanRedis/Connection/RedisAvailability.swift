@@ -46,7 +46,7 @@
             }
         }
 
-        /// A request has waited too long for the connection. Further requests are refused until it is there.
+        /// A request has waited too long for the connection. Further requests are refused until it is made.
         mutating func handleTimeout() {
             if case .connecting = state { state = .probing }
         }

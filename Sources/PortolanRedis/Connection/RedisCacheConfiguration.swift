@@ -65,7 +65,7 @@
             return limited
         }
 
-        /// The largest number of octets that are read of the entries of a URL.
+        /// The largest number of octets that are read for one URL: those of all its entries together.
         var readLimit: Int { 4 * responseLimit + 4 << 20 }
     }
 #endif

@@ -109,7 +109,7 @@
                     if missingGreetings > 0 {
                         failure = failure ?? handleGreeting(reply)
                     } else if !takeReply(reply) {
-                        failure = "the server has sent a reply too many"
+                        failure = "the server has sent a reply without a request"
                     }
                 }
                 if hasRead { lastProgress = MonotonicTime.now }
@@ -149,8 +149,9 @@
             guard connection != nil, oldest != nil || missingGreetings > 0 else { return nil }
             let stall = max(lastProgress, oldest?.sendTime ?? lastProgress) + timeout
             let isLate = pending[pendingStart...].contains { !$0.isOver && $0.request.deadline.map { $0 <= now } ?? false }
-            // A request that waited before it was sent is late shortly before the connection stalls. The connection
-            // then fails at once, because the load of the request must not wait for another request.
+            // The deadline of a request that was queued before it was sent passes shortly before the stall. The
+            // connection then fails at once. Otherwise the load of the request could send another one, and wait for it,
+            // too.
             guard now < (isLate ? stall - timeout / 10 : stall) else {
                 fail("nothing was sent or received for \(timeout)")
                 return nil

@@ -4,7 +4,7 @@
     package import PortolanCache
     import PortolanCore
 
-    /// Makes one machine load a response for all. The lease of a key is a value on the server that expires.
+    /// Makes one machine load a response for all machines. The lease of a key is a value on the server that expires.
     extension RedisCacheStore {
         private static let pollTime = Duration.milliseconds(20)
 
@@ -22,7 +22,8 @@
             }
         }
 
-        /// Returns a lease. Its end is sent after what this process has stored before.
+        /// Returns a lease. The command that releases it is sent after the earlier changes of this process to the
+        /// entries of the URL.
         private func lease(of key: CacheKey, _ name: String, _ mark: String) -> CacheLease {
             let command = RedisScripts.command(RedisScripts.release, keys: [name], [RedisCommand.Word(mark)])
             let entries = keys.entries(of: key.url)

@@ -20,8 +20,8 @@
         let operations = KeyedOperations()
         let identifiers = Mutex(RedisIdentifiers())
         /// The number of octets that the writers hold in memory.
-        let heldCount = Mutex(0)
-        /// The writers that were opened and still exist. Some of them have ended.
+        let heldOctetCount = Mutex(0)
+        /// The writers that were opened and still exist. Some of them may have ended.
         private let writers = Mutex<[WeakWriter]>([])
         private let removals: RedisRemovals
         let sweeps = Mutex<[RedisSweep]>([])

@@ -22,7 +22,7 @@
         private let openTime = MonotonicTime.now
         private let state = Mutex(State())
 
-        /// All writers of a store hold at most as many octets as this number of bodies of the largest size.
+        /// All writers of a store together hold at most the octets of this number of bodies of the largest size.
         private static let heldBodyLimit = 32
 
         init(_ store: RedisCacheStore, _ opening: CacheOpening) { (self.store, self.opening) = (store, opening) }
@@ -39,7 +39,7 @@
 
         func write(_ bytes: borrowing RawSpan) -> Bool {
             let (count, limit) = (bytes.byteCount, store.configuration.responseLimit)
-            let isAccepted = store.heldCount.withLock { held in
+            let isAccepted = store.heldOctetCount.withLock { held in
                 guard held + count <= Self.heldBodyLimit * limit else { return false }
                 held += count
                 return true
@@ -87,7 +87,7 @@
             }
         }
 
-        private func release(_ count: Int) { store.heldCount.withLock { $0 -= count } }
+        private func release(_ count: Int) { store.heldOctetCount.withLock { $0 -= count } }
 
         // MARK: - The entry
 
@@ -118,7 +118,7 @@
             return RedisChange(
                 epochs: epochs, removalMark: removalMark, version: found.version, lifetime: lifetime,
                 deletedNames: found.damagedNames
-                    + (replaced + store.deadItems(found)).flatMap { item in
+                    + (replaced + store.invalidItems(found)).flatMap { item in
                         [RedisEntries.recordName(item.id), RedisEntries.bodyName(item.id)]
                     },
                 values: [(RedisEntries.recordName(id), record), (RedisEntries.bodyName(id), bodyOctets)])

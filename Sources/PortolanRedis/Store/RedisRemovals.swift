@@ -4,8 +4,8 @@
     import PortolanCache
     import Synchronization
 
-    /// The removals that the server has not confirmed. They are sent again on the next connection, before each lookup.
-    /// So no lookup finds what was removed while the server was not reachable.
+    /// The removals that the server has not confirmed. They are sent again on the next connection, before any lookup.
+    /// So no lookup finds an entry that was removed while the server was not reachable.
     final class RedisRemovals: Sendable {
         private struct State {
             var commands: [Int: RedisCommand] = [:]

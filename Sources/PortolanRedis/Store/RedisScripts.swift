@@ -3,11 +3,11 @@
 #if Redis
     /// Scripts that read or change several values at once. The server executes a script without interruption.
     ///
-    /// The first key of a script is the hash of a URL (``RedisKeys``), and the others are the epochs. Only the key of
-    /// ``release`` is a lease.
+    /// The first key of a script is the hash of a URL (``RedisKeys``), and the others are the epochs. An exception is
+    /// ``release``: its key is a lease.
     enum RedisScripts {
-        /// Returns the epochs, and the names and values of the hash. Omits values that exceed the limit, and all values
-        /// of a hash with more than 256.
+        /// Returns the epochs, and the names and values of the hash. Omits each value that does not fit into the rest
+        /// of the limit, and all values if the hash has more than 256.
         ///
         /// Arguments: the limit for the octets of all values together, and 1 to read the bodies, too.
         static let read = """

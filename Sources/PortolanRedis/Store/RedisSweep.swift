@@ -29,11 +29,12 @@
         private static let sweepStep: Int64 = 100
         /// The time after which a sweep begins again if the server did not answer.
         private static let sweepPause = Duration.seconds(1)
-        /// If more sweeps run, a sweep that deletes only invalid entries is not started. Those entries expire later.
+        /// While this number of sweeps runs, no other sweep is started that deletes only invalid entries. Those entries
+        /// expire later.
         private static let sweepLimit = 2
 
         /// The entries that are not valid any more.
-        func deadItems(_ found: RedisEntries) -> [RedisEntries.Item] {
+        func invalidItems(_ found: RedisEntries) -> [RedisEntries.Item] {
             let (sweeps, now) = (sweeps.withLock { $0 }, now())
             return found.items.filter { item in !isLive(item.record, found.epochs, now) || sweeps.contains { $0.removes(item.record) } }
         }
@@ -77,7 +78,7 @@
             guard let url = urls.first else { return completion() }
             change(url) { [weak self] found in
                 guard let self else { return nil }
-                let dead = deadItems(found)
+                let dead = invalidItems(found)
                 if dead.isEmpty { return nil }
                 let names = dead.flatMap { [RedisEntries.recordName($0.id), RedisEntries.bodyName($0.id)] }
                 return RedisChange(epochs: found.epochs, removalMark: found.removalMark, version: found.version, deletedNames: names)

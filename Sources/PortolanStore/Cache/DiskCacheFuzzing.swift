@@ -22,7 +22,8 @@
             CacheRecord(decoding: octets)?.octets
         }
 
-        /// The row of a response with these octets from a position on; `nil` if they are more than one block.
+        /// Makes the row of a response whose representation has the octets of `body` at `position`. Returns `nil` if
+        /// they are more than one block.
         public static func row(body: [UInt8], position: Int64, tag: String) -> Row? {
             // `try?` because the URL is valid.
             guard let url = try? URLRecord(parsing: "https://example.org/a") else { return nil }

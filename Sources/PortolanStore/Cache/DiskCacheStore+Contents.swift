@@ -112,11 +112,12 @@
 
         /// Reads everything, and compares it with its checksums.
         ///
-        /// - Parameter removing: whether damaged responses, and files that belong to none, are removed. A damaged
-        ///   index is then emptied.
+        /// - Parameter removing: whether damaged responses, and files that belong to no response, are removed. A
+        ///   damaged index is then replaced by an empty one.
         package func verify(removing: Bool) throws(StoreError) -> Verification {
             try waitForWrites()
-            // The files are listed before the index is read, so that a file without a row is never a new one.
+            // The files are listed before the index is read. Otherwise a file that is created in between would have no
+            // row.
             let files = core.folder.bodyIDs()
             var verification = Verification(summary: Summary(path: path, entryCount: 0, byteCount: 0, byteLimit: byteLimit))
             var damagedIDs: [Int64] = []

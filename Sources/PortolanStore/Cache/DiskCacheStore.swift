@@ -61,7 +61,7 @@
         /// Does what ``open(_:byteLimit:logger:)`` does, but blocks the calling thread.
         ///
         /// - Parameters:
-        ///   - repairsIndex: whether a damaged index is no error: the cache is then empty.
+        ///   - repairsIndex: whether a damaged index is replaced by an empty one. Otherwise it is an error.
         ///   - needsRoom: whether a full disk is an error. Otherwise nothing is stored until there is room.
         @available(*, noasync, message: "this blocks the thread; await open(_:byteLimit:logger:) instead")
         package static func waitForOpen(
@@ -81,16 +81,16 @@
             start(CacheFolder(files, repairsIndex: repairsIndex), byteLimit, needsRoom: needsRoom, logger, clock) { result in
                 opened.withLockBroadcasting { $0 = result }
             }
-            // The lock must not keep the store open.
+            // `take()`, because a reference in the lock would keep the store open.
             return try opened.wait { $0.take() }.get()
         }
 
         /// Why there is no cache in a folder; `nil` if there is one. Creates nothing.
-        package static func problemOfMissing(_ folder: String?) throws(StoreError) -> String? {
+        package static func missingCacheReason(_ folder: String?) throws(StoreError) -> String? {
             let files = try files(at: folder)
             guard try files.size(of: CacheFolder.index) == nil else { return nil }
             return files.exists
-                ? "'\(files.folder)' is no cache: it has no '\(CacheFolder.index)'" : "the cache '\(files.folder)' does not exist"
+                ? "'\(files.folder)' is not a cache: it has no '\(CacheFolder.index)'" : "the cache '\(files.folder)' does not exist"
         }
 
         /// Whether the user can write the index of a cache.
@@ -120,7 +120,7 @@
                 defer { store.waitForClose() }
                 store.remove(.all)
                 try store.waitForWrites()
-                if !store.hasFailedRemovals { return }
+                if !store.hasUnwrittenRemovals { return }
             } catch {
                 if error.code != .full { throw error }
             }
@@ -133,8 +133,9 @@
             try? waitForOpen(path, logger: logger).waitForClose()
         }
 
-        /// Whether a removal is not on disk yet. After ``waitForWrites()``, it has failed, and the log has the reason.
-        package var hasFailedRemovals: Bool { core.hasFailedRemovals }
+        /// Whether a removal is not on disk yet. If this is still true after ``waitForWrites()``, the removal has
+        /// failed, and the log has the reason.
+        package var hasUnwrittenRemovals: Bool { core.hasUnwrittenRemovals }
 
         private static func files(at path: String?) throws(StoreError) -> StateFiles {
             guard let folder = path ?? standardPath else {

@@ -12,7 +12,7 @@
     #endif
 
     /// An open SQLite file. GRDB opens it, prepares and keeps its statements, and begins and ends its transactions. No
-    /// other file of this module uses GRDB.
+    /// other file of this module imports GRDB. ``PreparedStatement`` imports only the SQLite of GRDB.
     ///
     /// All functions block. One thread uses a database at a time.
     struct Database {
@@ -28,8 +28,8 @@
             var isCorrupt: Bool { primaryCode == 11 || primaryCode == 26 }
 
             /// Whether a file can't be opened because of its contents, and not because of the system, other processes
-            /// or permissions. A damaged header makes SQLite report many codes.
-            var isOfContents: Bool {
+            /// or permissions. For a damaged header, SQLite can report many different codes.
+            var isCausedByContents: Bool {
                 switch primaryCode {
                 // BUSY, LOCKED, PERM, NOMEM, INTERRUPT, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH
                 case 5, 6, 3, 7, 9, 13, 14, 15, 22, 23: false

@@ -64,7 +64,7 @@
             // This program stores no text that is not UTF-8.
             case SQLITE_TEXT: String(validating: bytes(column), as: UTF8.self).map { .text($0) } ?? .null
             case SQLITE_BLOB: .blob(bytes(column))
-            // No column of a store has other numbers, so another program wrote the row.
+            // NULL, or a floating-point number, which only another program writes to a store.
             default: .null
             }
         }

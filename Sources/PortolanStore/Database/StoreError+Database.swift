@@ -4,7 +4,8 @@
     extension StoreError {
         /// Returns the error for a file that can't be opened.
         init(opening failure: Database.Failure, at path: String) {
-            self.init(failure.isOfContents && !failure.isCorrupt ? .corrupt("\(failure.text) (SQLite \(failure.code))") : failure, at: path)
+            let isUnreadable = failure.isCausedByContents && !failure.isCorrupt
+            self.init(isUnreadable ? .corrupt("\(failure.text) (SQLite \(failure.code))") : failure, at: path)
         }
 
         /// Returns the error for a result code of SQLite (<https://sqlite.org/rescode.html>). SQLite's own text can

@@ -5,21 +5,21 @@
     struct StoreFormat: Sendable {
         /// Marks the file as one of this kind (`PRAGMA application_id`).
         let applicationID: Int32
-        /// The statements that lead from each version to the next. The first statements make version 1 in an empty
-        /// file. An entry that was published never changes.
+        /// The statements that lead from each version to the next. The first element makes version 1 in an empty file.
+        /// An element never changes after it was published.
         let migrations: [String]
 
         /// The newest version of the layout. A file has its version in `PRAGMA user_version`.
         var version: Int32 { Int32(migrations.count) }
 
-        /// No version of Portolan has more migrations than this: a greater number is a damaged one.
+        /// No version of Portolan has more migrations than this, so a header with a greater version is damaged.
         private static let greatestVersion: Int64 = 100
 
-        /// Refuses files of newer versions and of other programs, which stay as they are.
+        /// Throws if a newer version or another program wrote the file, or if its header is damaged.
         func check(_ header: Database.Header, of path: String) throws(StoreError) {
             // A new file, or one of another program without these numbers.
             if header.applicationID == 0, header.version == 0 { return }
-            // A damaged bit is no other program.
+            // An ID with one wrong bit is a damaged ID, and not that of another program.
             let difference = UInt32(truncatingIfNeeded: header.applicationID) ^ UInt32(bitPattern: applicationID)
             guard difference.nonzeroBitCount <= 1 else { throw Self.foreignFile(path) }
             guard difference == 0, header.version <= Self.greatestVersion else {

@@ -68,7 +68,7 @@
                 throw StoreError(.notPrivate, "'\(folder)' is a symbolic link; name the folder itself")
             }
             guard status.st_mode & S_IFMT == S_IFDIR else {
-                throw StoreError(.wrongKind, "'\(folder)' is no folder; move it away, or choose another folder")
+                throw StoreError(.wrongKind, "'\(folder)' is not a folder; move it away, or choose another folder")
             }
             try checkOwner(status, of: folder)
             guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
@@ -116,7 +116,8 @@
         /// The size of a file in bytes; `nil` if it is missing.
         func size(of name: String) throws(StoreError) -> Int64? { try status(of: path(of: name)).map { Int64($0.st_size) } }
 
-        /// Whether the user can write the file and the files beside it, or create them if they are missing.
+        /// Whether permissions and file system allow the user to write the file, and to create files beside it. `true`
+        /// also if the file or the folder is missing.
         func canWrite(_ name: String) -> Bool {
             func isAllowed(_ path: String, _ mode: CInt) -> Bool {
                 unsafe faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 || ![EROFS, EACCES, EPERM].contains(errno)
@@ -161,7 +162,7 @@
         }
 
         /// Copies a file and its logs into a new folder that only the user can read, and runs `body` with that
-        /// folder. Then removes the copies, also if they are open.
+        /// folder. Then removes the copies, even if they are still open.
         ///
         /// - Throws: also if another process uses the file, or changes it while it is copied.
         func withCopy<Result>(
@@ -284,7 +285,7 @@
             case EACCES, EPERM: StoreError(.accessDenied, "\(text); check the permissions of '\(path)' and of the folders above it")
             case EROFS: StoreError(.readOnly, "\(text); choose a folder on another file system")
             case ENOSPC, EDQUOT: StoreError(.full, "\(text); free some space")
-            case ENOTDIR: StoreError(.wrongKind, "\(text); a part of the path before the last '/' is no folder")
+            case ENOTDIR: StoreError(.wrongKind, "\(text); a part of the path before the last '/' is not a folder")
             case EMFILE, ENFILE, ENOMEM: StoreError(.noResources, text)
             default: StoreError(.ioFailed, "\(text) (errno \(number))")
             }

@@ -7,12 +7,12 @@
 
     /// The journal of background transfers: one row for each transfer, in `transfers.sqlite` of a private folder.
     ///
-    /// The journal does not know what its texts mean. All functions block until the change is in the file. After a
-    /// crash of the machine, the newest changes can be missing. Any thread.
+    /// The journal does not interpret the contents of its rows. All functions block until the change is in the file.
+    /// After a crash of the machine, the newest changes can be missing. Any thread.
     package final class TransferJournal: Sendable {
         /// A transfer in the journal.
         package struct Entry: Hashable, Sendable {
-            /// Numbers are never used again, also after the file was damaged.
+            /// Numbers are never used again, even after a damaged file was replaced.
             package let number: Int64
             package let session: String
             /// What to transfer, as JSON. Never changes, except by ``TransferJournal/update(_:task:status:)``.
@@ -88,7 +88,8 @@
             return database
         }
 
-        /// Lets the numbers of a new file begin at the time in seconds since 1970. Those of the old one can't be read.
+        /// Makes the numbers of a new file begin at the current time in seconds since 1970, because the numbers in the
+        /// damaged file can't be read.
         private static func skipUsedNumbers(_ database: Database) throws(Database.Failure) {
             let time = Int64(Date().timeIntervalSince1970)
             _ = try database.transaction(isWrite: true) { statements in
@@ -136,10 +137,11 @@
             }
         }
 
-        /// - Parameter hasSecrets: whether nothing of it may stay in the log of the file, which takes longer.
+        /// - Parameter hasSecrets: whether the transfer contains secrets, so that no part of it may stay in the log of
+        ///   the file. The removal then takes longer.
         package func remove(_ number: Int64, hasSecrets: Bool) throws(StoreError) {
             _ = try write { statements in try statements.execute("DELETE FROM transfer WHERE number = ?", [.integer(number)]) }
-            // `try?` because the log is also emptied at the end.
+            // `try?` because closing the journal also empties the log.
             if hasSecrets { database.withLock { try? $0.set(pragma: "wal_checkpoint(TRUNCATE)") } }
         }
 

@@ -123,7 +123,7 @@
             file.dataVersion = version
             let records = rows.compactMap(Record.init)
             if records.count < rows.count {
-                logger.warning("'\(path)': \(rows.count - records.count) of \(rows.count) rows are not understood; they are left alone")
+                logger.warning("'\(path)': \(rows.count - records.count) of \(rows.count) rows can't be read; they stay unchanged")
             }
             return records
         }
@@ -241,7 +241,8 @@
             }
         }
 
-        /// Opens a file whose log needs an index that can't be made beside it.
+        /// Opens a file in a folder where SQLite can't create the index of a log. If there is a log, opens a copy of
+        /// both.
         private func openWithoutLocks() throws(StoreError) -> OpenFile? {
             do throws(StoreError) {
                 guard let log = try usedLog() else {
@@ -267,7 +268,7 @@
             return nil
         }
 
-        /// Opens a copy of the file and its log. The copy is removed when it is open.
+        /// Opens a copy of the file and its log. The copy is removed as soon as it is open.
         private func openCopy() throws(StoreError) -> OpenFile {
             try files.withCopy(of: Self.schema.file, in: options.temporaryFolder) { (copies) throws(StoreError) in
                 try openDatabase(at: copies.path(of: Self.schema.file))

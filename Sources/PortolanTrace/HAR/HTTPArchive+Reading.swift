@@ -4,8 +4,9 @@ import HTTPTypes
 import PortolanCore
 import PortolanJSON
 
-/// Accepts deviations of other programs. Chromium writes the cause of a failure as `_error` of the response, repeated
-/// fields as one field with line breaks, and HTTP/2 pseudo-header fields. Many files have no bodies.
+/// Reads archives of Portolan, and accepts what other programs write differently. Chromium writes the cause of a
+/// failure as `_error` of the response, repeated fields as one field with line breaks, and HTTP/2 pseudo-header fields.
+/// Many files have no bodies.
 extension HTTPArchive {
     static func transactions(in document: ErrorLocation) throws(ErrorLocation.Problem) -> ReadEntries {
         let log = try document.required("log")

@@ -37,8 +37,8 @@ extension ErrorLocation {
         return response
     }
 
-    /// Returns the target of a redirect. Returns `nil` if the response is no redirect or its target is invalid; the
-    /// loader then handles the response.
+    /// Returns the target of a redirect. Returns `nil` if the response is no redirect, or if it has no valid Location
+    /// field and the archive has no `redirectURL`; the loader then handles the response.
     ///
     /// - Parameter isFromPortolan: whether Portolan wrote the archive. Then `redirectURL` takes precedence, because the
     ///   redacted Location field can lack a password.
@@ -113,7 +113,8 @@ extension ErrorLocation {
                 // The difference of 3 bytes is a byte order mark, which the browser removed.
                 body.count < size && body.count + 3 != size
             } else {
-                // In another charset, the text has at most four times as many bytes, and a byte order mark of 4 bytes.
+                // In another charset, the received body had at most four times as many bytes as the UTF-8 text, and a
+                // byte order mark of 4 bytes.
                 body.count * 4 + 4 < size
             }
         if isCutOff {
@@ -123,8 +124,9 @@ extension ErrorLocation {
         return body
     }
 
-    /// Returns the body size that the rest of the response announces, if the content has none; otherwise 0. Bodies of
-    /// redirects are ignored, because clients do not read them, and archives seldom contain them.
+    /// Returns the body size according to `bodySize` or, if that is not positive, Content-Length; 0 if both are
+    /// unknown. Also returns 0 for a response without a status, and for a redirect, because clients do not read the
+    /// body of a redirect, and archives seldom contain it.
     private func announcedSize(of response: Response) throws(Problem) -> Int {
         guard let status = response.status?.code, ![301, 302, 303, 307, 308].contains(status) else { return 0 }
         let bodySize = try self["bodySize"]?.count() ?? 0

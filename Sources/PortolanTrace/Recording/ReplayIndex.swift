@@ -7,8 +7,8 @@ import PortolanCore
 ///
 /// Two requests are the same if they have the same method, the same URL without fragment and user information, and the
 /// same body if both bodies are known. Several responses to the same request are used once each, in recorded order.
-/// After that, the last response is used again and again. A failure is used only if there is no response. An incomplete
-/// response is used only if there is no complete one.
+/// After that, the last response is used again and again. A failure is used only if there is no complete response. An
+/// incomplete response is used only if there is neither a complete response nor a failure.
 struct ReplayIndex {
     private struct Key: Hashable {
         let method: HTTPRequest.Method
@@ -48,7 +48,8 @@ struct ReplayIndex {
 
     /// Selects the transaction to replay for a request, and marks it as used.
     ///
-    /// - Parameter completeOnly: whether to ignore incomplete responses, and failures, which may not occur again.
+    /// - Parameter completeOnly: whether to use only complete responses. Incomplete responses and failures are then
+    ///   ignored, because a new load may succeed.
     mutating func useTransaction(for request: Request, _ sent: SentBody, completeOnly: Bool) -> Transaction? {
         let matches = matchingIndices(request.method, request.url, request.fields, sent)
         let completeMatches = matches.filter { transactions[$0].incompleteness == nil }

@@ -81,7 +81,7 @@ enum SecretName {
     }
 
     /// Whether to hide a value. For a plural, a value such as `on` or `false` is not hidden.
-    static func hides(_ value: some Collection<UInt8>, named kind: Kind) -> Bool {
+    static func hides(_ value: some Collection<UInt8>, ofKind kind: Kind) -> Bool {
         guard kind == .plural, value.count <= 5 else { return kind != .none }
         return !["on", "off", "true", "false", "yes", "no"].contains(String(decoding: value, as: UTF8.self).lowercased())
     }

@@ -68,7 +68,7 @@ extension SecretRanges {
         var content = part[line...]
         if content.last == 0x0A { content.removeLast() }
         if content.last == 0x0D { content.removeLast() }
-        if SecretName.hides(content, named: name) { return [SecretRange(bytes: content.startIndex..<content.endIndex, kind: .value)] }
+        if SecretName.hides(content, ofKind: name) { return [SecretRange(bytes: content.startIndex..<content.endIndex, kind: .value)] }
         let bytes = Array(content)
         var ranges = body(bytes, type: type, depth: depth + 1)
         if type == nil { ranges += userInformation(in: bytes) }

@@ -33,7 +33,7 @@ extension SecretRanges {
                     index = next
                 } else {
                     let content = index + 1..<string.end
-                    if containers.last == true || SecretName.hides(bytes[content], named: name) {
+                    if containers.last == true || SecretName.hides(bytes[content], ofKind: name) {
                         scan.ranges.append(SecretRange(bytes: content, kind: .value))
                     } else if string.mayHideSecret {
                         let ranges = secrets(inString: Array(bytes[content]), string.isEscaped, depth: depth)

@@ -8,7 +8,8 @@ struct SecretRange: Equatable {
 
     let bytes: Range<Int>
     let kind: Kind
-    /// The number of bytes at the end for the `@` of user information, which can be encoded; 0 for other kinds.
+    /// The number of bytes of the `@` at the end of user information, which is more than 1 if the `@` is
+    /// percent-encoded; 0 for other kinds.
     var atSignLength = 0
 
     func moved(by offset: Int) -> Self {
@@ -38,7 +39,7 @@ enum SecretRanges {
     static func parameters(in bytes: [UInt8], _ context: Context, wasEncoded: Bool = false) -> [SecretRange] {
         guard bytes.contains(UInt8(ascii: "=")) else { return [] }
         var ranges: [SecretRange] = []
-        var names = SecretName.KindCache()
+        var nameKinds = SecretName.KindCache()
         // The start of a parameter's name, if the current bytes can belong to one.
         var nameStart = context == .form ? 0 : nil as Int?
         var isQuery = context == .form
@@ -56,15 +57,15 @@ enum SecretRanges {
             case UInt8(ascii: "="):
                 guard let start = nameStart else { break }
                 nameStart = nil
-                let kind = names.kind(of: bytes[start..<index]) {
+                let kind = nameKinds.kind(of: bytes[start..<index]) {
                     $0.contains(UInt8(ascii: "%")) ? CodedText(Array($0), .percent).decoded : nil
                 }
                 let isHidden =
                     if kind != .none {
                         SecretName.hides(
-                            bytes[index + 1..<valueEnd(in: bytes, from: index + 1, isQuery: isQuery, context)], named: kind)
+                            bytes[index + 1..<valueEnd(in: bytes, from: index + 1, isQuery: isQuery, context)], ofKind: kind)
                     } else {
-                        !wasEncoded && hidesSecret(bytes, from: index + 1, context)
+                        !wasEncoded && containsEncodedSecret(bytes, from: index + 1, context)
                     }
                 if isHidden {
                     let end = valueEnd(in: bytes, from: index + 1, isQuery: isQuery, context)
@@ -133,7 +134,7 @@ enum SecretRanges {
     }
 
     /// Whether a text contains an encoded URL or encoded JSON with a secret: `http%3A%2F%2Fuser%3Apassword%40host%2F`.
-    private static func hidesSecret(_ bytes: [UInt8], from start: Int, _ context: Context) -> Bool {
+    private static func containsEncodedSecret(_ bytes: [UInt8], from start: Int, _ context: Context) -> Bool {
         // The search ends where the next name can start, so that no byte is searched twice.
         var (end, isEncoded) = (start, false)
         scan: while end < bytes.count {

@@ -143,7 +143,7 @@ extension Authorization.Proof {
     ///   request.
     package func check(_ info: HTTPChallenge, host: String) throws(LoadError) {
         guard let proof = info["rspauth"], challenge.protection != .integrity else { return }
-        // Another value would let the server choose a proof that is not checked.
+        // A proof with other values is an error. If it were only ignored, any server could avoid the check.
         let isForThisRequest =
             (info["qop"].map { $0.lowercased() == challenge.protection.rawValue } ?? true)
             && (info["cnonce"] ?? clientNonce) == clientNonce

@@ -50,7 +50,7 @@ package final class DigestChallenge: Hashable, Sendable {
     private let session: Mutex<Session?>
 
     /// - Returns: `nil` for another scheme, and for an invalid challenge: without a realm or a nonce, with an unknown
-    ///   algorithm, or with no known `qop`.
+    ///   algorithm, or with a `qop` that names only unknown protections.
     init?(_ challenge: HTTPChallenge) {
         guard challenge.scheme == "digest", let realm = challenge["realm"], let nonce = challenge.octets(of: "nonce"),
             let algorithm = DigestAlgorithm(challenge["algorithm"])

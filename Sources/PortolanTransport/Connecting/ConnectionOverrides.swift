@@ -2,7 +2,7 @@
 
 public import PortolanCore
 
-/// Where connections go instead of to the host and port of the URL, and to the addresses that DNS has for the host.
+/// Replaces the host and port of the URL as the destination of connections, and the addresses that DNS has for a host.
 ///
 /// Only the connections change: TLS still checks the name of the URL's host, and `Host`, cookies, credentials and HSTS
 /// still use it. For tests of a server that is not yet in DNS, for example:
@@ -25,7 +25,7 @@ public struct ConnectionOverrides: Hashable, Sendable {
         }
     }
 
-    /// A host, without brackets, and a port; `nil` for any, or for no change.
+    /// A host, without brackets, and a port. In a condition, `nil` matches any; in a destination, it means no change.
     package struct Target: Hashable, Sendable {
         package var host: String?
         package var port: Int?
@@ -92,21 +92,21 @@ public struct ConnectionOverrides: Hashable, Sendable {
                 target: Target(host: otherHost.map(Self.canonical), port: otherPort)))
     }
 
-    /// The addresses of a host; `nil` if DNS has them.
+    /// The addresses that replace those of DNS for a host; `nil` if none do.
     func addresses(host: String, port: Int) -> [IPAddress]? {
         guard !resolutions.isEmpty else { return nil }
         let matches = resolutions.filter { $0.target.matches(Self.withoutBrackets(host).lowercased(), port) }
         return (matches.last { $0.target.host != nil } ?? matches.last)?.addresses
     }
 
-    /// Where connections to a host and port go; `nil` if they go there.
+    /// The destination that replaces a host and port; `nil` if none does.
     func target(host: String, port: Int) -> Target? {
         guard !connections.isEmpty else { return nil }
         return connections.first { $0.source.matches(Self.withoutBrackets(host).lowercased(), port) }?.target
     }
 
     /// Returns the form that the host has in a URL: an IPv6 address in its shortest form, an international name in
-    /// ASCII. A text that is no host stays as it is, and matches nothing.
+    /// ASCII. A text that is no host is only changed to lower case, and matches nothing.
     private static func canonical(_ host: String) -> String {
         let text = withoutBrackets(host)
         guard !text.utf8.contains(where: { "/?#@\\".utf8.contains($0) }),

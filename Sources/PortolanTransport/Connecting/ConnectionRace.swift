@@ -85,7 +85,8 @@ final class ConnectionRace: @unchecked Sendable {  // … because only code on i
         }
     }
 
-    /// An address to which no route leads says less than one that refuses connections.
+    /// Records an error. An error such as a missing route does not replace another error, such as a refused connection,
+    /// which says more.
     private func record(_ number: CInt) {
         let error = SocketError.system(number)
         if let lastError, error.isForLackOfNetwork, !lastError.isForLackOfNetwork { return }

@@ -19,7 +19,7 @@ public struct NetworkServiceType: RawRepresentable, Hashable, Sendable {
     public static let `default` = Self(codePoint: 0)
     /// Transfers for which nobody waits. They yield to all other traffic (LE, RFC 8622).
     public static let background = Self(codePoint: 1)
-    /// Answers for which a person waits (AF21, RFC 4594 §4.7).
+    /// Data for which a person waits (AF21, RFC 4594 §4.7).
     public static let responsiveData = Self(codePoint: 18)
     /// Audio and video that is played from a buffer (AF31, RFC 4594 §4.5).
     public static let avStreaming = Self(codePoint: 26)

@@ -10,7 +10,7 @@ package import PortolanCore
 
 /// A connected socket of a ``SocketEventLoop``, in clear text or with TLS. Use it on that event loop only.
 package final class SocketConnection: ByteConnection, PolledSocket {
-    private let sockets: SocketEventLoop
+    private let socketLoop: SocketEventLoop
     let socket: Socket
     private let readSize: Int
     private var receiver: (any ByteConnectionReceiver)?
@@ -68,13 +68,13 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     init(_ socket: Socket, on loop: SocketEventLoop, readSize: Int) {
         self.socket = socket
         self.readSize = max(1, readSize)
-        sockets = loop
+        socketLoop = loop
     }
 
     /// Starts the connection. `receiver` receives all events, and is retained until the last one.
     func start(for receiver: any ByteConnectionReceiver) {
         self.receiver = receiver
-        pollID = sockets.add(self)
+        pollID = socketLoop.add(self)
     }
 
     /// Replaces the receiver, and reads from the socket again.
@@ -86,7 +86,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         updatePollInterest()
     }
 
-    package var loop: any EventLoop { sockets }
+    package var loop: any EventLoop { socketLoop }
 
     // MARK: Reading
 
@@ -136,7 +136,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
     private func read(atMost limit: Int) {
         if let session = sessions.last { return readSecure(session, atMost: min(readSize, Self.secureReadSize, limit)) }
-        switch unsafe sockets.receive(atMost: min(readSize, limit), { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
+        switch unsafe socketLoop.receive(atMost: min(readSize, limit), { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
         case .moved, .wouldBlock: break
         case .end: end(failure)
         case .failed(let error): end(failure ?? error)
@@ -147,7 +147,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         var lastResult = TLSSession.ReadResult.wantsRead
         hasUnreadBytes = false
         session.beginIteration()
-        _ = unsafe sockets.receive(atMost: size) { buffer in
+        _ = unsafe socketLoop.receive(atMost: size) { buffer in
             var count = 0
             while count < buffer.count {
                 lastResult = unsafe session.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
@@ -183,7 +183,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         hasUnreadBytes = true
         guard watcher != .thread else { return }
         let bound = LoopBound(self)
-        sockets.execute { bound.value.readUnreadBytes() }
+        socketLoop.execute { bound.value.readUnreadBytes() }
     }
 
     private func readUnreadBytes() {
@@ -295,14 +295,14 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         case .none where interest.isEmpty: return
         case .poller where interest.isEmpty:
             // An empty interest is not enough, because epoll(7) always reports a hang-up.
-            sockets.poller.stopWatching(socket.descriptor)
+            socketLoop.poller.stopWatching(socket.descriptor)
             watcher = .none
             return
         case .poller:
-            if sockets.poller.changeInterest(socket.descriptor, for: interest, pollID: pollID) { watcher = .poller(interest) }
+            if socketLoop.poller.changeInterest(socket.descriptor, for: interest, pollID: pollID) { watcher = .poller(interest) }
             return
         case .none, .promised, .thread:
-            guard sockets.poller.watch(socket.descriptor, for: interest, pollID: pollID) else {
+            guard socketLoop.poller.watch(socket.descriptor, for: interest, pollID: pollID) else {
                 return end(.system(errno))
             }
             watcher = .poller(interest)
@@ -316,9 +316,9 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         isClosed = true
         unsentBytes.removeAll()
         if failure == nil { for session in sessions.reversed() { session.shutDown() } }
-        sockets.remove(self)
+        socketLoop.remove(self)
         switch watcher {
-        case .poller: sockets.poller.stopWatching(socket.descriptor)
+        case .poller: socketLoop.poller.stopWatching(socket.descriptor)
         case .none, .promised, .thread: break
         }
         if watcher == .thread {
@@ -329,7 +329,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         }
         let end = LoopBound((receiver: receiver, handshake: handshake, failure: failure))
         (receiver, handshake) = (nil, nil)
-        sockets.execute {
+        socketLoop.execute {
             end.value.handshake?.connectionClosed()
             end.value.receiver?.transportDidEnd(end.value.failure)
         }
@@ -389,7 +389,7 @@ extension SocketConnection {
     /// waiting, the poller watches the socket.
     package func promiseDriver() {
         guard watcher != .thread, !isClosed else { return }
-        if case .poller = watcher { sockets.poller.stopWatching(socket.descriptor) }
+        if case .poller = watcher { socketLoop.poller.stopWatching(socket.descriptor) }
         watcher = .promised
     }
 
@@ -419,16 +419,16 @@ extension SocketConnection {
                 read(atMost: .max)
                 guard hasUnreadBytes else { continue }
                 // Let other work run on the event loop between two reads.
-                sockets.leave()
+                socketLoop.leave()
                 sched_yield()
-                sockets.enterWhenFree()
+                socketLoop.enterWhenFree()
                 continue
             }
             let isWriting = isFull
             waitingThread = (waiter, isWriting)
-            sockets.leave()
+            socketLoop.leave()
             let events = try? waiter.wait(for: socket.descriptor, isWriting: isWriting)  // `try?` because the poller takes over
-            sockets.enterWhenFree()
+            socketLoop.enterWhenFree()
             guard let events else {
                 canWait = false
                 break

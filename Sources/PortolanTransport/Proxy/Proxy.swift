@@ -33,7 +33,7 @@ package struct Proxy: Hashable, Sendable {
     /// The challenge that the credential answers, if the proxy wants Digest; `nil` if the credential is sent by Basic.
     package var digest: DigestChallenge?
 
-    /// The source of the `Proxy-Authorization` field; `nil` without a credential.
+    /// Makes the `Proxy-Authorization` field; `nil` without a credential.
     package var authorization: Authorization? {
         credential.map { Authorization($0, for: digest.map(AuthenticationOffer.digest) ?? .basic(realm: nil)) }
     }

@@ -31,7 +31,8 @@ final class Socket: TLSRecordTransport {
         unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
         if service != .default {
             var field = CInt(service.rawValue)
-            // A wish only: a connection without it is as good. A socket for IPv6 can also send IPv4 packets.
+            // An error is ignored, because the connection also works without the field. A socket for IPv6 can also send
+            // IPv4 packets.
             unsafe setsockopt(descriptor, CInt(IPPROTO_IP), IP_TOS, &field, socklen_t(MemoryLayout<CInt>.size))
             if family == AF_INET6 {
                 unsafe setsockopt(descriptor, CInt(IPPROTO_IPV6), IPV6_TCLASS, &field, socklen_t(MemoryLayout<CInt>.size))

@@ -393,7 +393,7 @@ import Testing
         #expect(missing.status == 37 && missing.errors.first?.hasSuffix("typo' does not exist") == true, "\(missing.errors)")
         try program.makeFile("documents/letter")
         let other = try program.run(["cache"] + command + ["--cache=documents"])
-        #expect(other.status == 37 && other.errors.first?.contains("is no cache") == true, "\(other.errors)")
+        #expect(other.status == 37 && other.errors.first?.contains("is not a cache") == true, "\(other.errors)")
         #expect(try program.run(["cache"] + command).status == 37)
         #expect(try program.files == ["documents"])
     }

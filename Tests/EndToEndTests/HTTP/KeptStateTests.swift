@@ -196,7 +196,7 @@ import Testing
         try program.makeFile("state", "a file")
         for arguments in [["get", "data:,x"], ["stdio"], ["cookies", "list"]] {
             let outcome = try program.run(arguments + ["--state", "state"])
-            #expect(outcome.status == 37 && outcome.errors.first?.contains("is no folder") == true, "\(outcome.errors)")
+            #expect(outcome.status == 37 && outcome.errors.first?.contains("is not a folder") == true, "\(outcome.errors)")
         }
         #expect(try program.run("cookies", "list", "--host", "a/b").status == 2)
     }

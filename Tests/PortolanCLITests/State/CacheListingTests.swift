@@ -39,7 +39,7 @@
             ([.eTag: "\"a\""], 0, "stale for 0 s", "validate", "lifetime: 0 s (no field says how long it is fresh)"),
             (
                 [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], 0, "fresh for 24 h", "use",
-                "lifetime: 86400 s (a tenth of the time from Last-Modified to Date, at most a day, because no field says it)"
+                "lifetime: 86400 s (a tenth of the time from Last-Modified to Date, at most a day, because no field gives the lifetime)"
             ),
         ]
 

@@ -289,7 +289,7 @@
             let listener = try LocalSocket.listen(at: fixture.place.sockets[0])
             defer { try? listener.close() }
             var start = ServiceStart(place: fixture.place, command: ["/nonexistent/transferd"])
-            start.longestAnswer = .milliseconds(1)
+            start.answerTimeout = .milliseconds(1)
             let session = BackgroundSession(identifier: "s", start)
             let error = await #expect(throws: LoadError.self) { _ = try await session.transfers }
             #expect(error?.code == .timedOut, "\(String(describing: error))")

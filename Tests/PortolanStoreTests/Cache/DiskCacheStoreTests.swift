@@ -219,11 +219,11 @@
         }
 
         @Test func missingCacheIsReported() throws {
-            #expect(try DiskCacheStore.problemOfMissing(fixture.path)?.contains("does not exist") == true)
+            #expect(try DiskCacheStore.missingCacheReason(fixture.path)?.contains("does not exist") == true)
             try fixture.temporary.write([], to: "cache/file")
-            #expect(try DiskCacheStore.problemOfMissing(fixture.path)?.contains("is no cache") == true)
+            #expect(try DiskCacheStore.missingCacheReason(fixture.path)?.contains("is not a cache") == true)
             try fixture.fill([:])
-            #expect(try DiskCacheStore.problemOfMissing(fixture.path) == nil)
+            #expect(try DiskCacheStore.missingCacheReason(fixture.path) == nil)
         }
 
         @Test func publicCacheUsesTheFolder() async throws {

@@ -55,7 +55,8 @@ struct ConditionOptions: ParsableArguments {
             request.fields[timeCondition.fieldName] = timeCondition.date.description
         }
         if let comparedTagFile {
-            // As with curl, the first of several loads has no tag yet.
+            // As in curl, the file may be missing if --etag-save is given, because the first of several loads has no
+            // tag yet.
             if savedTagFile == nil, FileSystem.kind(at: comparedTagFile) == nil {
                 throw Failure(.uploadFailed, "--etag-compare: there is no file '\(comparedTagFile)'; save the tag with --etag-save")
             }

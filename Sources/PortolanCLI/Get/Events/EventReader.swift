@@ -12,9 +12,10 @@ struct EventReader {
     /// The number of consecutive attempts without a response after which the command fails.
     let maximumFailureCount: Int
 
-    /// Blocks until the server ends the stream, or until the stream fails.
+    /// Blocks until the server ends the stream with the status 204, or until the stream fails. If only a connection
+    /// ends, a new one is made.
     ///
-    /// A reader of standard output that does not read blocks the task, and so pauses the load.
+    /// If the program that reads the standard output stops reading, the task blocks, and the load pauses.
     func read(_ request: Request) throws(Failure) {
         let outcome = ConditionLock<Result<Void, Failure>?>(nil)
         Task {

@@ -54,7 +54,7 @@ struct Resume: Equatable, Sendable {
             return try checkRange(range, of: response)
         case 200..<300 where code != 206:
             try rejectCodings(of: response)
-            // As in curl, the field counts, and not the status.
+            // As in curl, Content-Range decides, and not the status.
             if offset > 0, Self.firstByte(of: response) == offset { return try checkRange(range, of: response) }
             guard offset > 0, validator == nil else { return .startOver }
             // The server sends no parts, and the existing bytes are as many as those of the resource.
@@ -96,7 +96,7 @@ struct Resume: Equatable, Sendable {
         return .append(count: range?.bytes.map { $0.upperBound - $0.lowerBound }, size: range?.size)
     }
 
-    /// The position of a part's first byte, also in a field without the last one, as in `bytes 50-`.
+    /// The position of a part's first byte. A field without the position of the last byte is accepted: `bytes 50-`.
     private static func firstByte(of response: Response) -> Int64? {
         if let range = ContentRange(in: response.fields) { return range.bytes?.lowerBound }
         guard let text = response.fields[.contentRange], text.hasPrefix("bytes "), text.hasSuffix("-") else { return nil }

@@ -45,7 +45,7 @@ extension TracedLoad {
                 requests[last].transaction.cache = ArchivedCache(response, at: began + event.time / .seconds(1))
                 requests.append(TracedRequest(transaction: transaction(request, at: event.time), start: event.time))
             case (.event(.metrics(let metrics, let attemptStart)), _):
-                assign(metrics.timings, of: &requests, from: first, since: attemptStart)
+                assign(metrics.timings, to: &requests, from: first, since: attemptStart)
             case (.event(.challenged(let space, let failures, let isTrusted, let decision, let source)), let last?):
                 if case .serverTrust = space.kind { continue }
                 let text = VerboseLines.challengeText(space, failures, isTrusted, decision, from: source)
@@ -69,7 +69,7 @@ extension TracedLoad {
     /// Assigns timings to the requests of an attempt, from the last to the first. If a request was sent again (for
     /// example after a 401, 407 or 417), inserts the refused transmission as a request of its own, and moves the start
     /// of the repeated request to the end of that response.
-    private func assign(_ timings: [RequestTimings], of requests: inout [TracedRequest], from first: Int, since start: Duration) {
+    private func assign(_ timings: [RequestTimings], to requests: inout [TracedRequest], from first: Int, since start: Duration) {
         guard first < requests.count else { return }
         // The index of the request that was handled last; it starts behind the last request.
         var index = requests.count

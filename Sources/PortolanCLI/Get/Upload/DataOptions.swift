@@ -30,7 +30,7 @@ struct DataOptions: ParsableArguments {
     @Option(
         name: .customLong("data-urlencode"), parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Like -d, but percent-encode the data. With 'name=data' or 'name@file', only what follows the mark; '=data' and '@file' have no name.",
+            "Like -d, but percent-encode the data. With 'name=data' or 'name@file', encode only what follows '=' or '@'; '=data' and '@file' have no name.",
             valueName: "data"))
     var encodedData: [String] = []
 
@@ -49,7 +49,7 @@ struct DataOptions: ParsableArguments {
         name: [.customShort("F", allowingJoined: true), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Send this part of a form (multipart/form-data) in a POST request: 'name=text', 'name=@file', or 'name=<file' for the text of a file. "
-                + "';type=…', ';filename=…', ';headers=…' and ';encoder=…' can follow. 'name=(' begins a part of the parts after it, up to '=)'. "
+                + "';type=…', ';filename=…', ';headers=…' and ';encoder=…' can follow. 'name=(' begins a multipart part, which contains the parts after it up to '=)'. "
                 + "Can be repeated.",
             valueName: "name=content"))
     var form: [String] = []
@@ -95,7 +95,7 @@ struct DataOptions: ParsableArguments {
             if part.source == .multipart { depth += 1 }
             if part.source == .multipartEnd { depth -= 1 }
             if depth < 0 { throw ValidationError("-F: '=)' ends no part; begin one with 'name=('") }
-            if depth > Self.depthLimit { throw ValidationError("-F: more than \(Self.depthLimit) parts are within each other") }
+            if depth > Self.depthLimit { throw ValidationError("-F: parts are nested more than \(Self.depthLimit) deep; nest fewer") }
             if let encoder = part.encoder, TransferEncoding(rawValue: encoder) == nil {
                 throw ValidationError("-F: the encoder '\(encoder)' is not known; the encoders are \(TransferEncoding.names)")
             }
@@ -103,7 +103,7 @@ struct DataOptions: ParsableArguments {
         if hasForm, !arguments.isEmpty { throw ValidationError("-F and -d cannot be combined") }
     }
 
-    /// How deep parts can be within each other.
+    /// How deep parts can be nested.
     private static let depthLimit = 100
 
     private var hasForm: Bool { !form.isEmpty || !literalForm.isEmpty || !orderedForm.isEmpty }

@@ -174,7 +174,8 @@ extension FormArgument.Part {
         }
     }
 
-    /// The type of the part: the given one, or the one of the name or the path of its file.
+    /// The media type of the part: the given one, or the type for the extension of its file name or of the path of its
+    /// file. A multipart body without a given type is `multipart/mixed`.
     var mimeType: String? {
         if let type { return type }
         let typeOfName = filename.flatMap(Self.type(ofFile:))

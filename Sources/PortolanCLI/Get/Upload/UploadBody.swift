@@ -45,7 +45,8 @@ enum UploadBody {
 
     /// Returns the parts of the body for one option.
     ///
-    /// - Parameter deadline: when reading fails, on the clock of `MonotonicTime`; `nil` for no limit.
+    /// - Parameter deadline: the time at which an unfinished read fails, on the clock of `MonotonicTime`; `nil` for no
+    ///   limit.
     private static func parts(_ argument: DataArgument, until deadline: Duration?) throws(Failure) -> [Body] {
         switch argument.source {
         case .text(let text): return [.text(text)]
@@ -83,7 +84,7 @@ enum UploadBody {
     /// Returns the form of `-F`. Regular files are streamed, and other input is read completely.
     ///
     /// - Parameters:
-    ///   - disposition: the one of the parts.
+    ///   - disposition: the disposition of the parts.
     ///   - limit: how long input other than a regular file can take to arrive; `nil` for no limit.
     static func multipartForm(
         of parts: [FormArgument.Part], _ disposition: MultipartForm.Disposition = .formData, within limit: Duration? = nil
@@ -92,9 +93,9 @@ enum UploadBody {
         return try multipartForm(of: &parts, disposition, until: limit.map { MonotonicTime.now + $0 })
     }
 
-    /// Takes the parts up to the end of a multipart body.
+    /// Makes a form of the parts up to the end of a multipart body, and removes them from `parts`.
     private static func multipartForm(
-        of parts: inout ArraySlice<FormArgument.Part>, _ disposition: MultipartForm.Disposition, until end: Duration?
+        of parts: inout ArraySlice<FormArgument.Part>, _ disposition: MultipartForm.Disposition, until deadline: Duration?
     ) throws(Failure) -> MultipartForm {
         var form = MultipartForm()
         while let part = parts.popFirst(), part.source != .multipartEnd {
@@ -111,11 +112,11 @@ enum UploadBody {
             }
             var (type, body) = (headers.contains(.contentType) ? part.type : part.mimeType, Body.text(""))
             if part.source == .multipart {
-                let nestedForm = try multipartForm(of: &parts, FormArgument.disposition(inBodyOfType: type ?? ""), until: end)
+                let nestedForm = try multipartForm(of: &parts, FormArgument.disposition(inBodyOfType: type ?? ""), until: deadline)
                 type = "\(type ?? ""); boundary=\(nestedForm.boundary)"
                 body = nestedForm.body
             } else {
-                body = try self.body(of: part, until: end)
+                body = try self.body(of: part, until: deadline)
             }
             var fields = HTTPFields()
             if let type, HTTPField.isValidValue(type) { fields.append(HTTPField(name: .contentType, value: type)) }
@@ -132,7 +133,7 @@ enum UploadBody {
     }
 
     /// The body of a part that is not a multipart body.
-    private static func body(of part: FormArgument.Part, until end: Duration?) throws(Failure) -> Body {
+    private static func body(of part: FormArgument.Part, until deadline: Duration?) throws(Failure) -> Body {
         let encoding = part.encoder.flatMap(TransferEncoding.init)
         let bytes: [UInt8]
         switch part.source {
@@ -143,7 +144,7 @@ enum UploadBody {
         case .file(let path), .contents(of: let path):
             let isFile = FileSystem.kind(at: path) != .special && FileSystem.kind(at: path) != nil
             if path != "-", isFile, encoding?.isIdentity != false { return try regularFile(path) }
-            bytes = try contents(of: path, until: end)
+            bytes = try contents(of: path, until: deadline)
         }
         guard let encoding else { return .bytes(bytes) }
         guard let encodedBytes = encoding.encode(bytes) else {
@@ -153,8 +154,8 @@ enum UploadBody {
         return .bytes(encodedBytes)
     }
 
-    /// Streams a file from a byte offset, with the field that says which part of the file it is (`-T` with `-C`). As in
-    /// curl, `-C -` sends the whole file with that field.
+    /// Streams a file from a byte offset, with the field `Content-Range` (`-T` with `-C`). As in curl, `-C -` sends the
+    /// whole file with that field.
     ///
     /// RFC 9110 §14.5
     static func file(_ path: String, continuingAt point: ResumePoint?) throws(Failure) -> RequestBody {

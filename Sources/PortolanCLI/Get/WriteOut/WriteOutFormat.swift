@@ -6,7 +6,7 @@ struct WriteOutFormat: Sendable {
     enum Piece: Equatable, Sendable {
         case text(String)
         case variable(String)
-        /// The first field of the last response with this name.
+        /// The value of the first field with this name in the last response.
         case field(String)
         case standardOutput
         case standardError

@@ -35,7 +35,7 @@ struct WriteOutValues: Sendable {
     enum Value: Equatable {
         case text(String?)
         case number(Int64)
-        /// A number that has at least three digits.
+        /// A number that is printed with at least three digits.
         case code(Int)
         case time(Duration)
 
@@ -118,7 +118,7 @@ struct WriteOutValues: Sendable {
         ("xfer_id", { .number(Int64($0.urlNumber)) }),
     ]
 
-    /// The names of the variables, without those that have a part of a URL or several values.
+    /// The names of the variables, without `json`, `header_json`, and the variables for the parts of a URL.
     static var names: [String] { variables.map(\.name) }
 
     static func isVariable(_ name: String) -> Bool {
@@ -152,7 +152,7 @@ struct WriteOutValues: Sendable {
         return version == "1.0" ? "1" : version
     }
 
-    /// The first field of the last response with a name, or an empty text.
+    /// The value of the first field with this name in the last response; empty if there is none.
     func text(ofField name: String) -> String {
         guard let name = HTTPField.Name(name) else { return "" }
         return response?.fields.first { $0.name == name }?.value ?? ""

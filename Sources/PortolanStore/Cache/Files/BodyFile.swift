@@ -44,7 +44,8 @@
 
         /// Reads octets to the start of a buffer, which becomes larger if it is too small for them.
         ///
-        /// - Throws: also if the file is shorter.
+        /// - Throws: ``StoreError/Code/corrupt`` if the file ends before the range does; otherwise the error of
+        ///   `pread(2)`.
         func read(_ range: Range<Int64>, into buffer: inout [UInt8]) throws(StoreError) {
             if buffer.count < range.count { buffer = [UInt8](repeating: 0, count: range.count) }
             var (count, problem) = (0, CInt(0))
@@ -64,7 +65,8 @@
 
         /// Reads octets.
         ///
-        /// - Throws: also if the file is shorter.
+        /// - Throws: ``StoreError/Code/corrupt`` if the file ends before the range does; otherwise the error of
+        ///   `pread(2)`.
         func read(_ range: Range<Int64>) throws(StoreError) -> [UInt8] {
             var octets: [UInt8] = []
             try read(range, into: &octets)

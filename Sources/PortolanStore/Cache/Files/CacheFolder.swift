@@ -35,8 +35,8 @@
         /// The file that is the index now; `nil` for none.
         var indexIdentity: StateFiles.Identity? { files.identity(ofFile: indexPath) }
 
-        /// Creates the folders that are missing, and checks that only the user can change them. A folder that has
-        /// nothing but the cache gets the permissions of a new one.
+        /// Creates the folders that are missing, and checks that only the user can change them. Removes the permissions
+        /// of others from a folder that contains only files of the cache.
         func prepare() throws(StoreError) {
             let index = ([""] + StateFiles.companions).map { Self.index + $0 }
             try files.prepareFolder()
@@ -48,11 +48,12 @@
             processes.hideFromOthers { Int64($0) != nil }
         }
 
-        /// Removes the damaged index with its logs. The bodies then belong to nothing.
+        /// Removes the index and its logs. The files of bodies then belong to no entry.
         ///
         /// - Parameter applicationID: the application ID in the header of an index.
         /// - Throws: ``StoreError/Code/foreignFile`` for a file that was never an index,
-        ///   ``StoreError/Code/readOnly`` if the file can't be written, which can make it look damaged.
+        ///   ``StoreError/Code/readOnly`` if the file can't be written. Such a file can look damaged although it is
+        ///   not.
         func removeIndex(applicationID: Int32) throws(StoreError) {
             try checkWriting()
             guard try wasIndex(applicationID) else {
@@ -61,7 +62,7 @@
             for suffix in StateFiles.companions + [""] {
                 let path = indexPath + suffix
                 guard unsafe unlink(path) != 0, errno != ENOENT else { continue }
-                throw .system(errno, "the damaged file '\(path)' can't be removed", at: path)
+                throw .system(errno, "the file '\(path)' can't be removed", at: path)
             }
         }
 
@@ -72,8 +73,8 @@
                 "'\(indexPath)' can't be written: it, its folder or its file system is read-only; choose a folder that can be written")
         }
 
-        /// Whether the header of the file is one of an index, with at most a few damaged bytes. After a crash of the
-        /// machine, a file can consist of zeros.
+        /// Whether the file can have been an index: it is missing or empty, or its header has the application ID or
+        /// most bytes of SQLite's magic text, or consists of zeros, which is possible after a crash of the machine.
         ///
         /// <https://sqlite.org/fileformat.html> §1.3
         private func wasIndex(_ applicationID: Int32) throws(StoreError) -> Bool {
@@ -163,7 +164,7 @@
 
         private static func path(_ number: Int64, _ folder: CacheFolder) -> String { folder.processes.path(of: String(number)) }
 
-        /// Whether no process holds the lock. Then also removes its file.
+        /// Whether no process holds the lock. If none does, also removes its file.
         static func isDead(_ number: Int64, in folder: CacheFolder) -> Bool {
             let path = path(number, folder)
             let descriptor = unsafe open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)

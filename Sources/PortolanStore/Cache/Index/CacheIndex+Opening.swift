@@ -78,7 +78,7 @@
             }
         }
 
-        /// Fails if a table or a column is missing.
+        /// A statement that SQLite can't prepare if a table or a column is missing.
         private static let columnsOfAllTables = """
             SELECT entry.id, url, origin, host, received, entry.cost, has_file, used, use_count, content.id, record, checksum, body,
             writing.id, process, writing.cost, garbage.id, garbage.cost, time, kind, value, bytes, last_id, byte_limit
@@ -99,8 +99,9 @@
             return CacheIndex(database: database)
         }
 
-        /// Opens the index of a folder that can't be written. To read a log, SQLite needs a file beside the index that
-        /// can't be made. So a copy is read if a killed process has left a log.
+        /// Opens the index of a folder that can't be written. To read a log, SQLite needs another file beside the
+        /// index, and can't create it in this folder. So if a killed process has left a log, a copy of the index and
+        /// its logs is opened.
         private static func openUnwritable(_ folder: CacheFolder, _ options: Database.Options) throws(StoreError) -> CacheIndex {
             let (files, name, path) = (folder.files, CacheFolder.index, folder.indexPath)
             let index: CacheIndex
@@ -152,14 +153,16 @@
         private static func byteLimit(of database: Database, setTo limit: Int64?) throws(Database.Failure) -> Int64 {
             try database.transaction(isWrite: true) { statements in
                 if let limit { try statements.execute("UPDATE total SET byte_limit = ?", [.integer(limit)]) }
-                let known = try statements.rows("SELECT byte_limit FROM total")
-                guard let row = known.first, known.count == 1 else { throw Database.Failure.corrupt("it has no total") }
+                let rows = try statements.rows("SELECT byte_limit FROM total")
+                guard let row = rows.first, rows.count == 1 else {
+                    throw Database.Failure.corrupt("the table 'total' has \(rows.count) rows instead of 1")
+                }
                 return row.first?.integer ?? Self.standardByteLimit
             }
         }
 
         func close() {
-            // `try?` because nothing is lost with a cache.
+            // `try?` because all responses of a cache can be loaded again.
             try? database.close()
         }
     }

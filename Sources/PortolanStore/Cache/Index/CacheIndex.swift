@@ -18,7 +18,7 @@
         struct Row {
             let id: Int64
             let record: CacheRecord
-            /// The number of octets that the entry counts against the limit.
+            /// The number of octets with which the entry counts against the limit.
             let cost: Int64
             /// The octets of a small body; `nil` if they are in a file.
             let body: [UInt8]?
@@ -35,30 +35,30 @@
 
         // MARK: Reading
 
-        private static let columns = """
+        private static let select = """
             SELECT entry.id, content.record, content.checksum, content.body, entry.cost, entry.has_file, entry.used, entry.use_count
             FROM entry LEFT JOIN content ON content.id = entry.id
             """
 
         /// The entries for a URL in all partitions, the oldest first.
         func rows(for key: CacheKey) throws(Database.Failure) -> [Result<Row, DamagedRow>] {
-            let sql = Self.columns + " WHERE entry.url = ? ORDER BY entry.id"
+            let sql = Self.select + " WHERE entry.url = ? ORDER BY entry.id"
             return try database.rows(sql, [.integer(Self.number(of: key.url))]).map { Self.row($0, key) }
         }
 
         /// The entries with identifiers after `id`, the oldest first.
         func rows(after id: Int64, atMost limit: Int) throws(Database.Failure) -> [Result<Row, DamagedRow>] {
-            let sql = Self.columns + " WHERE entry.id > ? ORDER BY entry.id LIMIT ?"
+            let sql = Self.select + " WHERE entry.id > ? ORDER BY entry.id LIMIT ?"
             return try database.rows(sql, [.integer(id), .integer(Int64(limit))]).map { Self.row($0, nil) }
         }
 
         static func rows(for key: CacheKey, _ statements: Database.Statements) throws -> [Result<Row, DamagedRow>] {
-            let sql = columns + " WHERE entry.url = ? ORDER BY entry.id"
+            let sql = select + " WHERE entry.url = ? ORDER BY entry.id"
             return try statements.rows(sql, [.integer(number(of: key.url))]).map { row($0, key) }
         }
 
         static func row(_ id: Int64, _ statements: Database.Statements) throws -> Result<Row, DamagedRow>? {
-            try statements.rows(columns + " WHERE entry.id = ?", [.integer(id)]).first.map { row($0, nil) }
+            try statements.rows(select + " WHERE entry.id = ?", [.integer(id)]).first.map { row($0, nil) }
         }
 
         static func row(_ columns: [SQLValue], _ key: CacheKey?) -> Result<Row, DamagedRow> {
@@ -96,13 +96,14 @@
         /// The number of octets that count against the limit.
         static func byteCount(_ statements: Database.Statements) throws -> Int64 { try statements.number("SELECT bytes FROM total") }
 
-        /// Computes this number again from all rows.
+        /// Computes the result of ``byteCount(_:)`` again from all rows.
         static func recount(_ statements: Database.Statements) throws {
             let sums = ["entry", "writing", "garbage"].map { "(SELECT COALESCE(sum(cost), 0) FROM \($0))" }
             try statements.execute("UPDATE total SET bytes = \(sums.joined(separator: " + "))")
         }
 
-        /// Makes an identifier that is never used again, not even by a later index.
+        /// Makes an identifier that was not used before. A new index starts at a random number, so that it does not use
+        /// the identifiers of an earlier index.
         static func newID(_ statements: Database.Statements) throws -> Int64 {
             try statements.execute("UPDATE total SET last_id = last_id + 1")
             return try statements.number("SELECT last_id FROM total")
@@ -149,7 +150,7 @@
                 [.blob(octets), .integer(checksum(of: octets, id)), .integer(id)])
         }
 
-        /// Removes entries. Their files become garbage, and count until they are removed.
+        /// Removes entries. Their files become garbage, and count against the limit until they are removed.
         ///
         /// - Parameter condition: an SQL condition on the table `entry`.
         static func remove(where condition: String, _ values: [SQLValue], _ statements: Database.Statements) throws {
@@ -170,7 +171,8 @@
 
         // MARK: Removals
 
-        /// How long a removal is remembered, in nanoseconds. A response that takes longer to arrive is stored.
+        /// How long a removal is remembered, in nanoseconds. A response that takes longer to arrive is stored
+        /// in spite of the removal.
         static let removalLifetime: Int64 = 3_600_000_000_000
 
         /// Remembers a removal, so that no process stores what was requested before it.
@@ -179,7 +181,8 @@
         static func insert(_ removal: CacheSelection, time: Int64, _ statements: Database.Statements) throws {
             let (kind, value): (String, Int64)
             switch removal {
-            // Nothing that is being written replaces a removed entry.
+            // Responses that are being written become other entries. One that extends this entry is not stored, because
+            // the entry is missing then.
             case .entry: return
             case .url(let url): (kind, value) = ("url", number(of: CacheKey(url).url))
             case .origin(let url): (kind, value) = ("origin", number(ofOrigin: url))

@@ -23,7 +23,8 @@
 
         static func blockCount(_ length: Int64) -> Int64 { length / Int64(blockSize) + (length % Int64(blockSize) > 0 ? 1 : 0) }
 
-        /// The part of the stored octets that is a range of the representation; `nil` if an octet of it is missing.
+        /// The range in the stored octets for a range of the representation; `nil` if an octet of that range is not
+        /// stored.
         func storedRange(of range: Range<Int64>) -> Range<Int64>? {
             var start: Int64 = 0
             for known in ranges.ranges {

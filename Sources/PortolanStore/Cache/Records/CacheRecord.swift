@@ -27,7 +27,7 @@
 
         /// - Parameters:
         ///   - octets: untrusted octets. The result is `nil` if they are malformed.
-        ///   - expected: the key that the record must have. Its URL is then not parsed again.
+        ///   - expected: the key that the record probably has. If the record has its URL, the URL is not parsed again.
         init?(decoding octets: [UInt8], key expected: CacheKey? = nil) {
             var input = CacheOctetReader(octets)
             guard input.byte() == Self.format, let count = input.count() else { return nil }

@@ -3,7 +3,7 @@
 #if Persistence
     import PortolanCore
 
-    /// The jobs of one thread. Only this thread uses the context.
+    /// A queue of jobs for one thread. The thread passes its context to each job. No other thread uses the context.
     final class CacheJobs<Context>: Sendable {
         typealias Job = @Sendable (Context) -> Void
 
@@ -34,7 +34,8 @@
 
         private let state = ConditionLock(State())
 
-        /// Adds a job. Has no effect after the last job: a job that never runs would keep the objects in it alive.
+        /// Adds a job. Has no effect after the thread has run its last job, because a job in the queue would retain the
+        /// objects that it captures.
         ///
         /// - Parameter isUrgent: whether the job runs before those that are not urgent.
         func submit(isUrgent: Bool = true, _ job: @escaping Job) {
@@ -45,7 +46,7 @@
             state.wakeOne()
         }
 
-        /// Ends the thread when no job is left.
+        /// Makes ``run(_:)`` return when no job is left.
         func end() { state.withLockBroadcasting { $0.isEnding = true } }
 
         /// Waits for the next job; `nil` at the end.

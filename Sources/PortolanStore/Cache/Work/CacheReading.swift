@@ -9,7 +9,7 @@
         private var index: CacheIndex?
         private var identity: StateFiles.Identity?
 
-        /// Returns the entries for a look-up. Removes damaged entries instead.
+        /// Returns the entries for a look-up. Leaves out damaged entries, and removes them.
         func entries(for lookup: DiskCacheCore.Lookup, _ core: DiskCacheCore) -> [CacheEntry] {
             do throws(StoreError) {
                 let index = try openIndex(core)

@@ -19,7 +19,7 @@
             return true
         }
 
-        /// - Returns: `nil` if the entry that is extended can't be used.
+        /// - Returns: `nil` if the response extends an entry, and the octets of that entry can't be copied.
         private func builder(_ number: DiskCacheCore.WriterNumber, _ opening: CacheOpening) throws(StoreError) -> BodyBuilder? {
             if let builder = builders[number] { return builder }
             let builder = BodyBuilder(self, opening)
@@ -117,7 +117,8 @@
             discard(number)
         }
 
-        /// The builder with all octets; `nil` if these are not the ranges of the response, or there is no room.
+        /// Returns the builder after all octets were appended; `nil` if the octets do not match the ranges of the
+        /// response, or there is no room.
         private func completed(_ finished: FinishedBody, _ number: DiskCacheCore.WriterNumber) throws(StoreError) -> BodyBuilder? {
             let opening = finished.opening
             guard let builder = try builder(number, opening), try builder.append(unsafe finished.octets.span.bytes) else { return nil }
@@ -153,13 +154,13 @@
             if hasFile, try !builder.reserve(cost) { return false }
             let time = core.useTime()
             let outcome: Insertion? = try withRoom(hasFile ? 0 : cost) { statements in
-                let known = [SQLValue.integer(builder.id)]
-                if hasFile, try statements.number("SELECT count(*) FROM writing WHERE id = ?", known) == 0 { return .refused }
+                let values = [SQLValue.integer(builder.id)]
+                if hasFile, try statements.number("SELECT count(*) FROM writing WHERE id = ?", values) == 0 { return .refused }
                 guard let replaced = try replaced(by: finished, statements) else { return .refused }
                 let id = hasFile ? builder.id : try CacheIndex.newID(statements)
                 guard let record = makeRecord(checksums(id)) else { return .refused }
                 for row in replaced { try CacheIndex.remove(row.id, statements) }
-                if hasFile { try statements.execute("DELETE FROM writing WHERE id = ?", known) }
+                if hasFile { try statements.execute("DELETE FROM writing WHERE id = ?", values) }
                 try CacheIndex.insert(
                     id, record, record.octets, body: hasFile ? nil : builder.buffer, cost: cost, time: time, statements)
                 return .stored(replacesFiles: replaced.contains { $0.hasFile })

@@ -142,8 +142,8 @@
                     let total = try CacheIndex.byteCount(statements)
                     if total <= core.byteLimit - count { return .done(try use(statements)) }
                     try record(core.removeUses(), statements)
-                    let known = try statements.number("SELECT COALESCE(sum(cost), 0) FROM garbage")
-                    let isFull = try !evict(total - (core.byteLimit - count) - known, statements)
+                    let garbageByteCount = try statements.number("SELECT COALESCE(sum(cost), 0) FROM garbage")
+                    let isFull = try !evict(total - (core.byteLimit - count) - garbageByteCount, statements)
                     let files = try CacheIndex.garbage(statements)
                     return isFull && files.isEmpty ? .full : .files(files)
                 }
@@ -183,7 +183,7 @@
             return true
         }
 
-        /// Makes the rows of writers in ended processes garbage.
+        /// Moves the rows of processes that have ended from the table `writing` to the table `garbage`.
         private func collectDeadProcesses() throws(StoreError) {
             let own = process?.number ?? 0
             try transaction { statements in

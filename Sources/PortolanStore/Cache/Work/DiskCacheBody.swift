@@ -5,7 +5,7 @@
     import PortolanCore
     import Synchronization
 
-    /// The body of an entry on disk: octets that were read and verified with the index, or a file.
+    /// The body of an entry on disk: octets that were read from the index and verified, or a file.
     final class DiskCacheBody: CacheBody {
         private let id: CacheEntry.ID
         private let layout: BodyLayout
@@ -23,7 +23,7 @@
             if range.isEmpty { return SmallBodyReader([]) }
             guard let stored = layout.storedRange(of: range) else {
                 return SmallBodyReader(
-                    [], LoadError(.ioFailed, message: "the stored response has not the bytes \(range); load it from its source"))
+                    [], LoadError(.ioFailed, message: "the stored response does not have the bytes \(range); load it from its source"))
             }
             if let octets { return SmallBodyReader(octets[Int(stored.lowerBound)..<Int(stored.upperBound)]) }
             let reader = FileBodyReader(id.rawValue, layout, stored, core)

@@ -13,7 +13,7 @@
     final class DiskCacheCore: Sendable {
         typealias WriterNumber = Int64
 
-        /// A look-up without an answer.
+        /// A look-up that has not completed.
         struct Lookup: Sendable {
             let key: CacheKey
             let start: Duration
@@ -46,7 +46,7 @@
             var unindexedCounts: [CacheKey: Int] = [:]
             var removals: [(number: Int64, selection: CacheSelection)] = []
             var updates: [CacheEntry.ID: (number: Int64, stored: StoredResponse)] = [:]
-            /// The uses of entries that are not in the index yet.
+            /// The uses that are not in the index yet, for each entry.
             var uses: [Int64: CacheUse] = [:]
             /// The last result of ``useTime()``.
             var lastUseTime: Int64 = 0
@@ -347,8 +347,9 @@
             }
         }
 
-        /// Whether a removal is not in the index yet. After ``flush(_:)``, it has failed, and is tried again later.
-        var hasFailedRemovals: Bool { state.withLock { !$0.removals.isEmpty } }
+        /// Whether a removal is not in the index yet. If this is still true after ``flush(_:)``, the removal has
+        /// failed, and is tried again later.
+        var hasUnwrittenRemovals: Bool { state.withLock { !$0.removals.isEmpty } }
 
         /// Calls `completion` when all changes before this call are on disk, or could not be written. Calls it at once
         /// if the cache is closed.
@@ -399,7 +400,8 @@
         private static let writerWait = Duration.seconds(1)
 
         func writerDidEnd() { openWriterCount.withLockBroadcasting { $0 -= 1 } }
-        /// Waits a short time until all writers have ended. So what stopped loads have received is still stored.
+        /// Waits until all writers have ended, at most ``writerWait``. This lets the writers of stopped loads still
+        /// store the octets that these loads have received.
         func waitForWriters() { _ = openWriterCount.wait(atMost: Self.writerWait) { $0 == 0 ? () : nil } }
 
         private let isEnded = ConditionLock(false)
