@@ -9,7 +9,8 @@ import Synchronization
 /// The hosts that must be loaded over HTTPS only (HTTP Strict Transport Security), in memory. `StateFolder` has
 /// a storage that also keeps them on disk.
 ///
-/// A load of an `http:` URL of such a host is redirected to `https:` before anything is sent. Any thread. RFC 6797
+/// A load of an `http:` URL of such a host is redirected to `https:` before anything is sent. Can be used on any
+/// thread. RFC 6797
 public final class HSTSStorage: Sendable {
     /// A host that must be loaded over HTTPS only.
     public struct Host: Hashable, Sendable {

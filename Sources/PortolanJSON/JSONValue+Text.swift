@@ -41,7 +41,7 @@ extension JSONValue {
         bytes.reserveCapacity(bytes.count + utf8.count + 1)
         var index = 0
         while index < utf8.count {
-            let length = escapedLength(in: utf8, at: index)
+            let length = lengthToEscape(in: utf8, at: index)
             if length == 0 {
                 bytes.append(utf8[index])
             } else {
@@ -54,7 +54,7 @@ extension JSONValue {
 
     /// The length in bytes of the code point at `index` if it must be escaped, otherwise 0.
     @inline(__always)
-    private static func escapedLength(in utf8: Span<UInt8>, at index: Int) -> Int {
+    private static func lengthToEscape(in utf8: Span<UInt8>, at index: Int) -> Int {
         switch utf8[index] {
         case 0..<0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "\\"): 1
         case 0xC2 where utf8[index + 1] < 0xA0: 2  // C1 controls

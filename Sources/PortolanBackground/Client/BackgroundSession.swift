@@ -26,7 +26,8 @@
     /// The service does not share the program's loader: it has no cookies, no cache, and no handlers but the built-in
     /// ones and the installed plugins. The paths of files must be absolute.
     ///
-    /// Any thread. Errors are `LoadError`s: `LoadError.Code.cannotConnect` if the service can't be started.
+    /// Can be used on any thread. Errors are `LoadError`s: `LoadError.Code.cannotConnect` if the service can't be
+    /// started.
     public final class BackgroundSession: Sendable {
         /// Identifies the session among the user's programs. For example, a name in reverse-DNS notation.
         public let identifier: String

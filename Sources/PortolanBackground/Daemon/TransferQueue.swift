@@ -12,7 +12,7 @@
     /// The transfers of the service: which wait, which run, and which have ended. Each change is in the journal before
     /// anybody learns of it.
     ///
-    /// Any thread. ``run()`` starts the transfers, on the thread that calls it.
+    /// Can be used on any thread. ``run()`` starts the transfers, on the thread that calls it.
     final class TransferQueue: Sendable {
         private struct State {
             var entries: [Int64: QueuedTransfer] = [:]

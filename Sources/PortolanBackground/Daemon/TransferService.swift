@@ -120,7 +120,7 @@
             queue.run()
         }
 
-        /// Ends the service. Its transfers go on with the next service. Any thread.
+        /// Ends the service. Its transfers go on with the next service. Can be called on any thread.
         public func stop() { queue.stop() }
 
         private static func acceptConnections(_ listener: Descriptor, _ queue: TransferQueue) {

@@ -10,17 +10,18 @@ package protocol CacheBody: AnyObject, Sendable {
 
     /// Makes a reader of these octets.
     ///
-    /// - Precondition: `ranges` contains the range. A reader of other octets fails at its first read.
+    /// - Parameter range: a range that `ranges` contains. A reader of another one fails at the latest at the first
+    ///   octet that is not stored.
     func makeReader(of range: Range<Int64>) -> any CacheBodyReader
 }
 
 /// Reads the octets of a stored response, in order, for one caller at a time.
 package protocol CacheBodyReader: AnyObject, Sendable {
-    /// Calls `receive` once with the next octets, borrowed until it returns: at least one, at most `limit`. Does not
-    /// wait.
+    /// Reads the next octets without waiting.
     ///
-    /// If the result is ``BodyRead/wait``, `receive` was not called, and `whenReady` is called once, on any thread,
-    /// when the next read will return something else. The call can come before this function returns.
+    /// If there are octets, calls `receive` once with at least one and at most `limit` octets, borrowed until `receive`
+    /// returns. Otherwise, `receive` is not called. If the result is ``BodyRead/wait``, `whenReady` is called once, on
+    /// any thread, when the next read will return something else. The call can come before this function returns.
     ///
     /// - Returns: ``BodyRead/failed(_:)`` if the octets can't be read any more, or are damaged. The octets that were
     ///   read before were intact. A load that has delivered none of them begins again without the entry.
@@ -33,7 +34,8 @@ package protocol CacheBodyReader: AnyObject, Sendable {
 }
 
 extension CacheBody {
-    /// The octets as the body of a `CachedResponse`, for a handler that validates its own responses.
+    /// The octets as the body of a `CachedResponse`, for a handler that checks itself whether a stored
+    /// response is still valid.
     package func body(of range: Range<Int64>) -> Body {
         Body(length: Int64(range.count), isRewindable: true) { () throws(LoadError) in
             CopyingReader(self.makeReader(of: range))

@@ -20,7 +20,7 @@ package final class CacheLease: Sendable {
 
     deinit { release() }
 
-    /// Ends the lease, after the response is stored or the load has failed. Any thread.
+    /// Ends the lease, after the response is stored or the load has failed. Can be called on any thread.
     package func release() {
         let release = action.withLock { action in
             defer { action = nil }

@@ -9,7 +9,7 @@ package import PortolanURL
 ///
 /// No call blocks or waits for a disk or a network. A store that needs time does its work on threads of its own. A
 /// store that has failed, or is full, behaves like an empty one: it finds nothing and accepts nothing. It never fails a
-/// load. Any thread.
+/// load. Can be used on any thread.
 ///
 /// # How a load uses the store
 ///

@@ -7,7 +7,7 @@ import Synchronization
 /// Stored responses in memory. The least recently used ones make room for new ones.
 ///
 /// The limit counts bodies, fields and the bodies that are being written. It holds at any time. What a load still reads
-/// of a removed entry is not counted. Any thread.
+/// of a removed entry is not counted. Can be used on any thread.
 package final class MemoryCacheStore: CacheStore {
     package enum Change: Sendable {
         case stored(CacheEntry)

@@ -8,7 +8,7 @@ import Synchronization
 
 /// The cookies of one or several loaders, in memory. A `StateFolder` has a storage that also keeps them on disk.
 ///
-/// Cookies are stored and sent as RFC 6265bis says. Any thread.
+/// Cookies are stored and sent as RFC 6265bis says. Can be used on any thread.
 ///
 ///     let storage = CookieStorage()
 ///     try storage.set(Cookie(name: "theme", value: "dark", domain: "example.org"))

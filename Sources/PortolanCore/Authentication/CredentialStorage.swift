@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// A load proposes a stored credential when a server sends a challenge, removes a stored credential that the server
 /// refuses, and stores a credential of the delegate after the server has accepted it, if its persistence is not
-/// `.none`. Certificates and trust are not stored. Any thread.
+/// `.none`. Certificates and trust are not stored. Can be used on any thread.
 ///
 ///     let space = ProtectionSpace(
 ///         kind: .password(scheme: "basic"), protocolName: "https", host: "example.org", realm: "staff")

@@ -5,7 +5,7 @@ import Synchronization
 /// The changes of a storage in memory that a store on disk has not written yet: the last change of each key.
 ///
 /// The storage records its changes while it holds its lock, so that their order is kept, and calls ``notify()`` after
-/// it has released the lock. Neither call blocks. Any thread.
+/// it has released the lock. Neither call blocks. Can be used on any thread.
 package final class ChangeLog<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     package enum Change: Sendable {
         case set(Value)

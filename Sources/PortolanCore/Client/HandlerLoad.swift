@@ -67,7 +67,8 @@ package final class HandlerLoad: ProtocolClient, StopReasonSource {
         }
     }
 
-    /// Ends the load: the client receives `error`, and no later event. Any thread. Has no effect once the load is over.
+    /// Ends the load: the client receives `error`, and no later event. Can be called on any thread. Has no effect once
+    /// the load is over.
     ///
     /// - Returns: `false` if the client is not notified, because a redirect was followed and the next handler load has
     ///   not begun.

@@ -122,6 +122,6 @@ package protocol QueueingClient: ProtocolClient {
 
 /// A load that can explain why it sends no events. If a timeout ends the load, the error quotes the reason.
 package protocol StallExplaining: ProtocolLoad {
-    /// The reason and a remedy, as a clause for a message; `nil` if the reason is unknown. Any thread.
+    /// The reason and a remedy, as a clause for a message; `nil` if the reason is unknown. Can be read on any thread.
     var stallReason: String? { get }
 }

@@ -51,7 +51,7 @@ public final class ScheduledTimer: Sendable {
         action?()
     }
 
-    /// Cancels the timer. Any thread. The action is released immediately.
+    /// Cancels the timer. Can be called on any thread. The action is released immediately.
     public func cancel() {
         action.withLock { $0 = nil }
     }

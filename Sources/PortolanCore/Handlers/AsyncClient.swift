@@ -14,7 +14,7 @@ import Synchronization
 public struct AsyncClient: Sendable {
     let load: AsyncLoad
 
-    /// Whether the load was stopped. Check it in loops that call no other method. Any thread.
+    /// Whether the load was stopped. Check it in loops that call no other method. Can be read on any thread.
     public var isStopped: Bool { load.isOver }
 
     /// Delivers an interim response (1xx), before the final response.

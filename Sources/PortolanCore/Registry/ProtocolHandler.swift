@@ -18,10 +18,11 @@ public protocol ProtocolHandler: Sendable {
     /// thread.
     func canonicalRequest(for request: Request) -> Request
 
-    /// Whether a stored response to one canonical request can be used for the other one. Any thread.
+    /// Whether a stored response to one canonical request can be used for the other one. Can be called on any thread.
     func isCacheEquivalent(_ a: Request, to b: Request) -> Bool
 
-    /// Makes a load that is ready to start. The load must not call `client` before its start. Any thread.
+    /// Makes a load that is ready to start. The load must not call `client` before its start. Can be called on any
+    /// thread.
     ///
     /// - Parameters:
     ///   - request: a request that ``canInit(_:)`` accepted.

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The registered handlers. The handler that was registered last has precedence.
 ///
-/// Any thread. A look-up uses an immutable snapshot and holds no lock while it calls handlers, so a handler may
-/// register another one during that call. Handlers that declare their schemes are found through an index, so the cost
-/// does not grow with the number of handlers for other schemes.
+/// Can be used on any thread. A look-up uses an immutable snapshot and holds no lock while it calls handlers, so a
+/// handler may register another one during that call. Handlers that declare their schemes are found through an index,
+/// so the cost does not grow with the number of handlers for other schemes.
 public final class ProtocolRegistry: Sendable {
     private struct State {
         /// Oldest first.

@@ -4,10 +4,11 @@ public import FoundationEssentials
 
 /// The body of a load, in pieces as they arrive. A piece is never empty.
 ///
-/// The sequence can be read once. While the reader requests nothing, the handler is paused. When the sequence and its
-/// iterators are released, the load is cancelled. When the reading task is cancelled, the next read cancels the load,
-/// drops the buffered bytes, and throws ``LoadError/Code/cancelled``. A reader that never has to wait yields to other
-/// tasks after every 16 pieces (`Task.yield()`).
+/// The sequence can be read once. While more bytes wait for the reader than the loader buffers, the handler is paused.
+/// When the sequence and its iterators are released, the load is cancelled. When the Swift task that reads is
+/// cancelled, a read that waits, or the next read, cancels the load, drops the buffered bytes, and throws
+/// ``LoadError/Code/cancelled``. A reader that never has to wait yields to other Swift tasks after every 16 pieces
+/// (`Task.yield()`).
 public struct ByteChunks: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
     public typealias Failure = LoadError
@@ -17,9 +18,9 @@ public struct ByteChunks: AsyncSequence, Sendable {
     /// The task that loads the body.
     public var task: LoadTask { source.task }
 
-    /// Reserves the body for one reader of all its bytes.
+    /// Reserves the body for a reader that will read all of it.
     ///
-    /// - Returns: `false` if a part of it was read or it was reserved before.
+    /// - Returns: `false` if a part was already read, or the body was already reserved.
     package func reserveUnreadBody() -> Bool { source.queue.reserveUnreadBody() }
 
     public func makeAsyncIterator() -> Iterator {
@@ -39,7 +40,7 @@ public struct ByteChunks: AsyncSequence, Sendable {
         while let piece = try await iterator.next() {
             guard Int64(body.count) + Int64(piece.count) <= limit else {
                 task.cancel()
-                throw LoadError(.limitExceeded, message: "the body is larger than \(limit) bytes, the limit of collect(upTo:)")
+                throw LoadError(.limitExceeded, message: "the rest of the body is larger than \(limit) bytes, the limit")
             }
             body += piece
         }
@@ -54,21 +55,21 @@ public struct ByteChunks: AsyncSequence, Sendable {
 
         public mutating func next() async throws(LoadError) -> [UInt8]? {
             if yieldCounter.countStep() { await Task.yield() }
-            if let piece = source.bufferedPiece() { return try piece.get() }
+            if let piece = source.takeBufferedResult() { return try piece.get() }
             yieldCounter.reset()
             return try await source.nextPiece().get()
         }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(LoadError) -> [UInt8]? {
             if yieldCounter.countStep() { await Task.yield() }
-            if let piece = source.bufferedPiece() { return try piece.get() }
+            if let piece = source.takeBufferedResult() { return try piece.get() }
             yieldCounter.reset()
             return try await source.nextPiece().get()
         }
     }
 }
 
-/// Retains a task while a reader can read from it, and cancels the task afterwards.
+/// Retains the load's task while a sequence or an iterator can read the body, and then cancels the task.
 final class ChunkSource: Sendable {
     let task: LoadTask
     let queue: ChunkQueue
@@ -80,10 +81,12 @@ final class ChunkSource: Sendable {
 
     deinit { task.cancel() }
 
-    /// Returns the next piece if it is available without waiting. If the reading task was cancelled, returns the error.
-    func bufferedPiece() -> ChunkQueue.Piece? {
+    /// Returns the next piece, the end or the error if it is available without waiting. If the Swift task that reads
+    /// was cancelled, cancels the load.
+    func takeBufferedResult() -> ChunkQueue.Piece? {
         if Task.isCancelled {
-            queue.cancel(LoadError(.cancelled, message: "the task that reads \(task.originalRequest.url.shortDescription) was cancelled"))
+            let url = task.originalRequest.url.shortDescription
+            queue.cancel(LoadError(.cancelled, message: "the Swift task that reads \(url) was cancelled"))
             task.cancel()
         }
         return queue.nextPiece(of: task)

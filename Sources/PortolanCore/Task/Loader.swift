@@ -6,7 +6,7 @@ import Synchronization
 
 /// Loads URLs of every scheme for which a handler is registered.
 ///
-/// A loader's own handlers have precedence over the handlers of its registry. Any thread.
+/// A loader's own handlers have precedence over the handlers of its registry. Can be used on any thread.
 public final class Loader: Sendable {
     public let configuration: Configuration
     /// The loader's own handlers.

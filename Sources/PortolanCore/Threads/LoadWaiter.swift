@@ -44,10 +44,10 @@ public final class LoadWaiter: Sendable {
     /// Whether the calling thread is the one that waits.
     var isCurrent: Bool { UInt(pthread_self()) == thread }
 
-    /// Whether the wait is over. Any thread.
+    /// Whether the wait is over. Can be read on any thread.
     public var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Ends the wait. Any thread.
+    /// Ends the wait. Can be called on any thread.
     func end() {
         state.withLock { state in
             state.isOver = true
@@ -58,7 +58,7 @@ public final class LoadWaiter: Sendable {
     }
 
     /// Ends the thread's sleep in ``wait(for:isWriting:)``, so that it checks its conditions again. If the thread does
-    /// not sleep, ends its next sleep. Any thread.
+    /// not sleep, ends its next sleep. Can be called on any thread.
     package func wake() {
         guard !isCurrent else { return }
         state.withLock { state in

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Limits the number of connections of all event loops together. Any thread.
+/// Limits the number of connections of all event loops together. Can be used on any thread.
 final class ConnectionLimiter: Sendable {
     private struct State {
         var freeSlots: Int

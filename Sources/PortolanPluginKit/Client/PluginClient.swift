@@ -14,7 +14,7 @@ import CPortolan
 public struct PluginClient: Sendable {
     let runningLoad: RunningLoad
 
-    /// Whether the load was stopped. Check it in loops that call no other method. Any thread.
+    /// Whether the load was stopped. Check it in loops that call no other method. Can be read on any thread.
     public var isStopped: Bool { runningLoad.executor.isStopped }
 
     /// The host, for logging.

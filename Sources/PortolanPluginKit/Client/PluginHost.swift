@@ -3,7 +3,7 @@
 import CPortolan
 import FoundationEssentials
 
-/// The services of the host for the whole plugin. Any thread.
+/// The services of the host for the whole plugin. Can be used on any thread.
 public struct PluginHost: Sendable {
     /// The severity of a log line.
     public enum LogLevel: Int32, Sendable {

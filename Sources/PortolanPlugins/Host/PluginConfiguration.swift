@@ -10,8 +10,8 @@ import PortolanJSON
 public struct PluginConfiguration: Sendable {
     /// The object as the plugin receives it.
     public let json: String
-    /// The scalars of the object, sorted by name. A member of a nested object has a name like `a.b`. Arrays and nulls
-    /// are omitted.
+    /// The scalars of the object, sorted by name. A member of a nested object has a name like `a.b`. Arrays, nulls, and
+    /// numbers outside the range of `Double` are omitted.
     public let settings: [(name: String, value: PropertyValue)]
 
     /// An empty object.
@@ -32,7 +32,7 @@ public struct PluginConfiguration: Sendable {
         }
     }
 
-    /// Creates a configuration from checked settings, which are sorted by name.
+    /// Creates a configuration from settings that were checked, and are already sorted by name.
     init(_ settings: [(name: String, value: PropertyValue)]) {
         self.settings = settings
         let members = settings.map { JSONValue.Member(name: $0.name, value: JSONValue($0.value)) }
@@ -55,7 +55,7 @@ public struct PluginConfiguration: Sendable {
 }
 
 extension PropertyValue {
-    /// - Returns: `nil` if the value is not a scalar, or is a number beyond a double.
+    /// - Returns: `nil` if the value is not a scalar, or is a number outside the range of `Double`.
     init?(_ value: JSONValue) {
         switch value {
         case .bool(let boolean): self = .boolean(boolean)

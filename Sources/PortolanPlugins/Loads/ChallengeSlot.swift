@@ -3,7 +3,7 @@
 import PortolanCore
 import Synchronization
 
-/// The open challenge of a load, and its answer. A load can have one open challenge. Any thread.
+/// The open challenge of a load, and its answer. A load can have one open challenge. Can be used on any thread.
 final class ChallengeSlot: Sendable {
     private enum State {
         case none

@@ -65,7 +65,7 @@ extension HostedLoad {
     }
 
     /// Makes the host call `woken` of an event-driven load, or makes a waiting client call of a blocking load poll
-    /// again. Any thread.
+    /// again. Can be called on any thread.
     func wake() {
         calls.notify(self)
     }

@@ -176,13 +176,14 @@ final class HostedLoad: @unchecked Sendable {  // … because what is not atomic
         calls.stop(self)
     }
 
-    /// Fails the load for a violation. Any thread.
+    /// Fails the load for a violation. Can be called on any thread.
     func fail(with violation: ContractViolation) {
         guard !isOver else { return report(violation) }
         fail(with: LoadError(violation, by: handler.identifier))
     }
 
-    /// Fails the load: the client receives `error`, and then the host calls the plugin's `stop`. Any thread.
+    /// Fails the load: the client receives `error`, and then the host calls the plugin's `stop`. Can be called on any
+    /// thread.
     func fail(with error: LoadError) {
         guard !hasFailed.exchange(true, ordering: .sequentiallyConsistent) else { return }
         setEnded()

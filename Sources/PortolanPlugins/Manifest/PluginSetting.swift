@@ -48,7 +48,7 @@ extension PluginSetting {
         summary = try object.optional("description") { value throws(ManifestProblem) in try value.line() }
         let bound = { (value: JSONValue) throws(ManifestProblem) -> Double in
             guard kind == .integer || kind == .number else {
-                throw ManifestProblem("bounds are for integers and numbers, not for a \(kind.rawValue)")
+                throw ManifestProblem("is only for integers and numbers, and this is a \(kind.rawValue)")
             }
             return try value.real()
         }
@@ -78,6 +78,8 @@ extension PluginSetting {
         case (.number, .real(let real)):
             try check(real)
             return value
+        case (.integer, .real(let real)) where real.magnitude >= 0x1p63:
+            throw ManifestProblem("is \(phrase(real)), which does not fit in 64 bits")
         default: throw ManifestProblem("is \(value.phrase), where \(kind.phrase) is needed")
         }
     }

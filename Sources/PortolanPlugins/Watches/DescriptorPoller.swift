@@ -29,7 +29,7 @@ package protocol ReadinessListener: AnyObject, Sendable {
     /// - Parameter watchNumber: the number that was passed to `arm`. `arm` can have been called again since, with
     ///   another number.
     func becameReady(_ descriptor: CInt, _ watchNumber: UInt64, for readiness: Readiness)
-    /// The descriptor was closed while it was watched, and another watch uses its number now. Any thread.
+    /// The descriptor was closed while it was watched, and another watch uses its number now. Called on any thread.
     func wasClosed(_ descriptor: CInt, _ watchNumber: UInt64)
 }
 

@@ -45,9 +45,9 @@ package final class DescriptorWatches: ReadinessListener {
     private let state = Mutex(State())
     private let poller: DescriptorPoller
     private let clock: any LoadClock
-    /// Called when something new is ready. Any thread.
+    /// Called on any thread when something new is ready.
     private let whenReady: @Sendable () -> Void
-    /// Called when a watched descriptor was closed. Any thread.
+    /// Called on any thread when a watched descriptor was closed.
     private let whenClosed: @Sendable (CInt) -> Void
 
     /// Starts the threads for watches and timers of this process, so that the conformance runner can count threads

@@ -20,7 +20,7 @@
             if descriptor >= 0 { close(descriptor) }
         }
 
-        /// Ends the current wait or, if no thread waits, the next wait. Any thread.
+        /// Ends the current wait or, if no thread waits, the next wait. Can be called on any thread.
         func wake() {
             var one: UInt64 = 1
             _ = unsafe write(descriptor, &one, 8)

@@ -8,7 +8,7 @@
     import PortolanURL
     import Synchronization
 
-    /// Stored responses on a server that many machines share. Any thread.
+    /// Stored responses on a server that many machines share. Can be used on any thread.
     ///
     /// A lookup that the server does not answer in time finds nothing. Changes are sent in the background: while the
     /// server is not reachable, nothing is stored, and removals wait until it is.

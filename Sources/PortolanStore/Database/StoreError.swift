@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a store on disk can't be opened, read or written.
-///
-/// Any thread.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of an error. The texts are stable.
+    /// The kind of an error. The raw values do not change between versions.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
 
@@ -14,13 +12,15 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let busy = Code(rawValue: "busy")
         /// The file or its file system can't be written.
         public static let readOnly = Code(rawValue: "read-only")
-        /// The file system has no space left, or a limit on the size of files was reached.
+        /// The file system has no space left, or the user's disk quota is used up.
         public static let full = Code(rawValue: "full")
         /// The permissions of the file or its folder do not allow the access.
         public static let accessDenied = Code(rawValue: "access-denied")
-        /// Others own the file or its folder, or can change it, or it is a symbolic link.
+        /// Another user owns the file or its folder, others can change the folder, or one of the two is a symbolic
+        /// link.
         public static let notPrivate = Code(rawValue: "not-private")
-        /// A folder, a socket or the like has the name of a store's file or folder.
+        /// Something else than a regular file has the name of a store's file, or something else than a folder has the
+        /// name of its folder. Also for a path that no file can have.
         public static let wrongKind = Code(rawValue: "wrong-kind")
         /// The file is damaged, and was not replaced.
         public static let corrupt = Code(rawValue: "corrupt")

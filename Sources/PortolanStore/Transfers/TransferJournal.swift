@@ -8,7 +8,7 @@
     /// The journal of background transfers: one row for each transfer, in `transfers.sqlite` of a private folder.
     ///
     /// The journal does not interpret the contents of its rows. All functions block until the change is in the file.
-    /// After a crash of the machine, the newest changes can be missing. Any thread.
+    /// After a crash of the machine, the newest changes can be missing. Can be used on any thread.
     package final class TransferJournal: Sendable {
         /// A transfer in the journal.
         package struct Entry: Hashable, Sendable {

@@ -27,7 +27,7 @@
             if changeDescriptor >= 0 { close(changeDescriptor) }
         }
 
-        /// Ends the current wait or, if no thread waits, the next wait. Any thread.
+        /// Ends the current wait or, if no thread waits, the next wait. Can be called on any thread.
         func wake() {
             var one: UInt64 = 1
             _ = unsafe write(callDescriptor, &one, 8)

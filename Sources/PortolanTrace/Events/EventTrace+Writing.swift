@@ -5,7 +5,7 @@ import HTTPTypes
 import PortolanCore
 package import PortolanJSON
 
-/// Writes transactions as loads with the events of `get --events`, each with the time of day of its start:
+/// Writes each transaction as a load: the date and time of its start, and its events as in `get --events`.
 ///
 ///     {"creator":{"name":"Portolan","version":"0.1.0"},"loads":[
 ///         {"began":"2026-01-31T12:00:00.000Z","events":[{"event":"started","time":0.000,"url":"data:,x", …}, …],
@@ -18,7 +18,7 @@ package enum EventTrace {
 
     /// - Parameters:
     ///   - began: the start in seconds since 1970.
-    ///   - events: lines of ``EventJSON``.
+    ///   - events: objects made by ``EventJSON``.
     ///   - lostEvents: the number of events that are missing at the end.
     package static func load(began: Double, events: [JSONValue], lostEvents: Int) -> JSONValue {
         ["began": .string(began.timestamp), "events": .array(events), "lostEvents": .integer(lostEvents)]
@@ -28,7 +28,7 @@ package enum EventTrace {
         var events = [EventJSON.line("started", .zero, started(transaction))]
         let hasResponse = transaction.moments.contains { if case .response = $0.event { true } else { false } }
         for moment in transaction.moments {
-            // After a redirect that was not followed, the response has the same information.
+            // Omit a redirect that was not followed: the response after it has the same information.
             if case .redirect = moment.event, hasResponse { continue }
             events.append(line(moment, of: transaction))
         }

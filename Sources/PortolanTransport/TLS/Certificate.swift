@@ -2,7 +2,7 @@
 
 import CPortolanOpenSSL
 
-/// An X.509 certificate of OpenSSL. Any thread.
+/// An X.509 certificate of OpenSSL. Can be used on any thread.
 @safe
 final class Certificate: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let x509: OpaquePointer
@@ -37,7 +37,7 @@ final class Certificate: @unchecked Sendable {  // … because OpenSSL counts it
     var der: [UInt8] { unsafe DER.bytes { unsafe i2d_X509(x509, &$0) } }
 }
 
-/// A private key. Any thread.
+/// A private key. Can be used on any thread.
 @safe
 final class PrivateKey: @unchecked Sendable {  // … because OpenSSL counts its references atomically, and nothing changes it
     let key: OpaquePointer

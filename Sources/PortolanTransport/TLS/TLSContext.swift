@@ -11,7 +11,7 @@ import Synchronization
     import Musl
 #endif
 
-/// The shared state of all TLS sessions with the same settings: OpenSSL's `SSL_CTX`. Any thread.
+/// The shared state of all TLS sessions with the same settings: OpenSSL's `SSL_CTX`. Can be used on any thread.
 ///
 /// Making a context reads the trusted roots, which takes much longer than a handshake. So the connections of a handler
 /// share contexts (``TLSContextCache``).
@@ -117,7 +117,7 @@ extension TLSSettings.Version {
 }
 
 /// Writes the secrets of sessions to the file that `SSLKEYLOGFILE` names (RFC 9850), for programs that decrypt recorded
-/// traffic. Any thread.
+/// traffic. Can be used on any thread.
 ///
 /// Disabled in a set-uid program.
 private final class KeyLog: Sendable {

@@ -3,7 +3,7 @@
 import PortolanCore
 import Synchronization
 
-/// The TLS contexts of one handler, one for each list of protocols to offer (ALPN). Any thread.
+/// The TLS contexts of one handler, one for each list of protocols to offer (ALPN). Can be used on any thread.
 ///
 /// Making a context reads files, and takes longer than a handshake. So each context is made once, when the first
 /// connection needs it, on a thread that is allowed to block.

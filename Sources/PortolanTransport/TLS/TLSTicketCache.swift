@@ -51,7 +51,7 @@ struct TLSTicket: Sendable {
     }
 }
 
-/// The last tickets of some servers. Any thread.
+/// The last tickets of some servers. Can be used on any thread.
 final class TLSTicketCache: Sendable {
     private static let (maximumServerCount, maximumTicketCount) = (256, 4)
 

@@ -29,7 +29,7 @@ final class FakeConnection: PooledConnection {
     var availableStreamCount: Int { isClosed ? 0 : capacity - transactionCount }
 
     func beginTransaction(_ transaction: any HTTPTransaction) -> any HTTPStream {
-        Issue.record("the requesters of these tests make no stream")
+        Issue.record("these tests call beginTransaction(), which needs no stream")
         return UnusedStream()
     }
 
@@ -107,7 +107,8 @@ final class FakeConnector: Connector {
     }
 }
 
-/// A requester that represents a load. It records its events, and uses its connection until ``finish()``.
+/// A requester that represents a load. It records its connection, its error and its waits, and uses the connection
+/// until ``finish()``.
 final class FakeRequester: ConnectionRequester {
     let number: Int
     private(set) var connection: FakeConnection?
@@ -155,9 +156,9 @@ struct PoolFixture {
     let limiter: ConnectionLimiter
     let pool: ConnectionPool
 
-    init(limits: (inout ConnectionLimits) -> Void = { _ in }) {
+    init(limits changeLimits: (inout ConnectionLimits) -> Void = { _ in }) {
         var connectionLimits = ConnectionLimits()
-        limits(&connectionLimits)
+        changeLimits(&connectionLimits)
         limiter = ConnectionLimiter(connectionLimits.total)
         pool = ConnectionPool(on: loop, limits: connectionLimits, limiter: limiter, connector: connector, closeIdleConnectionElsewhere: {})
     }

@@ -28,7 +28,7 @@ import Testing
         (#"{"type": "string", "default": null}"#, "default' is null, where a string is needed"),
         (#"{"type": "boolean", "default": "true"}"#, "default' is a string, where true or false is needed"),
         (#"{"type": "integer", "default": 1.5}"#, "default' is a number, where an integer is needed"),
-        (#"{"type": "integer", "default": 9223372036854775808}"#, "default' is a number, where an integer is needed"),
+        (#"{"type": "integer", "default": 9223372036854775808}"#, "default' is 9.223372036854776e+18, which does not fit in 64 bits"),
         (#"{"type": "number", "default": NaN}"#, "default' is NaN, which is not a finite double"),
         (#"{"type": "number", "default": 1e400}"#, "default' is 1e400, which is not a finite double"),
         (#"{"type": "number", "default": [1]}"#, "default' is an array, where a number is needed"),
@@ -36,14 +36,14 @@ import Testing
         (#"{"type": "integer", "minimum": 2, "default": 1}"#, "default' is 1, below the minimum 2"),
         (#"{"type": "number", "maximum": 2, "default": 2.5}"#, "default' is 2.5, above the maximum 2.0"),
         (#"{"type": "number", "minimum": 2, "maximum": 1}"#, "s' 'minimum' is above 'maximum'"),
-        (#"{"type": "string", "minimum": 2}"#, "minimum' bounds are for integers and numbers, not for a string"),
-        (#"{"type": "boolean", "maximum": 2}"#, "maximum' bounds are for integers and numbers, not for a boolean"),
+        (#"{"type": "string", "minimum": 2}"#, "minimum' is only for integers and numbers, and this is a string"),
+        (#"{"type": "boolean", "maximum": 2}"#, "maximum' is only for integers and numbers, and this is a boolean"),
         (#"{"type": "number", "maximum": "2"}"#, "maximum' is a string, where a number is needed"),
         (#"{"type": "string", "required": 1}"#, "required' is a number, where true or false is needed"),
         (#"{"type": "string", "description": ""}"#, "description' has to be one line of 1 to 1024 bytes"),
         ("7", "s' is a number, where an object is needed"),
     ])
-    func inconsistentSettingIsRefused(json: String, detail: String) {
+    func invalidSettingIsRefused(json: String, detail: String) {
         let problem = #expect(throws: PluginProblem.self) { try Self.setting(json) }
         #expect(problem?.detail.hasSuffix(detail) == true, "\(problem?.description ?? "")")
         #expect(problem?.line == 8)

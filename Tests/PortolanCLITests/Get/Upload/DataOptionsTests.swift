@@ -7,7 +7,7 @@ import Testing
 
 @testable import PortolanCLI
 
-/// `-d` and the options like it, and the parts of forms.
+/// The options of requests: data, queries, fields, numbers of bytes, and schemes.
 @Suite struct DataOptionsTests {
     /// The request that `get` makes of these arguments.
     static func request(_ arguments: [String], for url: String = "http://h/") throws -> Request {
@@ -25,7 +25,7 @@ import Testing
             (.urlencode, "@f", .file(path: "f", prefix: "", change: .encodes)),
             (.urlencode, "", .text("")),
         ] as [(DataArgument.Kind, String, DataArgument.Source)])
-    func dataHasASource(kind: DataArgument.Kind, text: String, source: DataArgument.Source) {
+    func argumentIsATextOrAFile(kind: DataArgument.Kind, text: String, source: DataArgument.Source) {
         #expect(DataArgument(kind, text).source == source)
     }
 
@@ -59,7 +59,7 @@ import Testing
         (["-e", "http://r/;auto"], .referer, "http://r/"),
         (["-e", ";auto"], .referer, nil), (["-e", "a", "-H", "Referer: b"], .referer, "b"),
     ])
-    func fieldOfAnOptionIsSent(arguments: [String], name: HTTPField.Name, value: String?) throws {
+    func optionsSetUserAgentAndReferer(arguments: [String], name: HTTPField.Name, value: String?) throws {
         let options = try RequestOptions.parse(arguments)
         #expect(try Self.request(arguments).fields[name] == value)
         var configuration = HTTPConfiguration()
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [("10", 10), ("2k", 2048), ("1M", 1 << 20), ("3g", 3 << 30), ("0", nil)] as [(String, Int64?)])
-    func numberOfBytesHasAUnit(text: String, count: Int64?) throws {
+    func numberOfBytesCanHaveAUnit(text: String, count: Int64?) throws {
         #expect(try ByteCount(parsing: text).count == count)
         for invalid in ["", "x", "-1", "1x", "9999999999G", "1.5k"] {
             #expect(throws: (any Error).self) { try ByteCount(parsing: invalid) }
@@ -116,7 +116,7 @@ import Testing
         ("a=(b", [.init(name: "a", source: .multipart, hasIgnoredText: true)]), ("=)", [.init(name: "", source: .multipartEnd)]),
         ("a=)", [.init(name: "a", source: .text(")"))]),
     ])
-    func partIsDescribed(argument: String, parts: [FormArgument.Part]) {
+    func argumentIsParsedIntoParts(argument: String, parts: [FormArgument.Part]) {
         #expect(FormArgument(argument)?.parts == parts)
     }
 
@@ -136,7 +136,7 @@ import Testing
         ("<f.html", "text/html"), ("<f.txt", nil), ("<f", nil), ("b;filename=f.png", "image/png"), ("b;filename=f", nil), ("b", nil),
         ("(", "multipart/mixed"),
     ])
-    func typeOfAPartComesFromItsName(content: String, type: String?) {
+    func typeOfAPartComesFromItsFileName(content: String, type: String?) {
         #expect(FormArgument("a=\(content)")?.parts.first?.mimeType == type)
     }
 
@@ -144,7 +144,7 @@ import Testing
         ["-F", "=)"], ["-F", "a=(", "-F", "=)", "-F", "=)"], ["-F", "a=b;encoder=x"],
         Array(repeating: ["-F", "a=("], count: 101).flatMap(\.self),
     ])
-    func partsThatAreNotAFormAreRefused(arguments: [String]) {
+    func invalidFormIsRefused(arguments: [String]) {
         #expect(throws: (any Error).self) { try DataOptions.parse(arguments) }
     }
 
