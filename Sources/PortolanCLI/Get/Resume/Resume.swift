@@ -62,7 +62,9 @@ struct Resume: Equatable, Sendable {
             throw Failure(
                 .badRange,
                 "\(name) came from its start, not from byte \(offset), because the server sends no parts of it; load it without -C")
-        case 416 where offset > 0 && range?.size ?? offset == offset: return .complete
+        case 416 where offset > 0 && range?.size ?? offset == offset:
+            try rejectOtherVersion(response)
+            return .complete
         case 416:
             let size = range?.size.map { " (its size is \($0))" } ?? ""
             throw Failure(
@@ -90,10 +92,16 @@ struct Resume: Equatable, Sendable {
             throw Failure(
                 .badRange, "the received part of \(name) does not begin at byte \(offset), where -C continues; load it without -C")
         }
-        if let validator, validator.hasPrefix("\""), let tag = response.fields[.eTag], tag != validator {
-            throw Failure(.badRange, "\(name) has changed since its first part was loaded; load it without -C")
-        }
+        try rejectOtherVersion(response)
         return .append(count: range?.bytes.map { $0.upperBound - $0.lowerBound }, size: range?.size)
+    }
+
+    /// Rejects a response that names another version than that of the existing bytes. Some servers ignore `If-Range`.
+    private func rejectOtherVersion(_ response: Response) throws(Failure) {
+        guard let validator, let current = response.fields[validator.hasPrefix("\"") ? .eTag : .lastModified], current != validator else {
+            return
+        }
+        throw Failure(.badRange, "\(response.url.shortDescription) has changed since its first part was loaded; load it without -C")
     }
 
     /// The position of a part's first byte. A field without the position of the last byte is accepted: `bytes 50-`.

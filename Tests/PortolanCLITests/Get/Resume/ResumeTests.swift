@@ -57,6 +57,30 @@ import Testing
         #expect(failure == Failure(.badRange, "'x://h/f' has changed since its first part was loaded; load it without -C"))
     }
 
+    /// Some servers ignore `If-Range`.
+    @Test(arguments: [206, 416])
+    func otherDateOrTagIsAnotherVersion(status: Int) throws {
+        let date = "Sat, 28 Nov 2026 10:00:00 GMT"
+        let range = status == 206 ? "bytes 5-9/10" : "bytes */5"
+        let others: [(String, HTTPFields)] = [
+            (date, [.contentRange: range, .lastModified: "Sun, 29 Nov 2026 09:00:00 GMT"]),
+            ("\"a\"", [.contentRange: range, .eTag: "\"b\"", .lastModified: date]),
+            ("\"a\"", [.contentRange: range, .eTag: "W/\"a\""]),
+        ]
+        for (validator, fields) in others {
+            let failure = try #require(throws: Failure.self) { try evaluate(5, knowing: validator, status, fields) }
+            #expect(failure == Failure(.badRange, "'x://h/f' has changed since its first part was loaded; load it without -C"))
+        }
+        let decision = status == 206 ? Resume.Decision.append(count: 5, size: 10) : .complete
+        let same: [(String?, HTTPFields)] = [
+            (date, [.contentRange: range, .lastModified: date]), (date, [.contentRange: range]),
+            ("\"a\"", [.contentRange: range, .eTag: "\"a\"", .lastModified: "x"]), (nil, [.contentRange: range, .eTag: "\"b\""]),
+        ]
+        for (validator, fields) in same {
+            #expect(try evaluate(5, knowing: validator, status, fields) == decision)
+        }
+    }
+
     @Test func fullResponseReplacesAnOutdatedFile() throws {
         #expect(try evaluate(5, knowing: "\"a\"", 200) == .startOver)
         #expect(try evaluate(0, 200) == .startOver)
