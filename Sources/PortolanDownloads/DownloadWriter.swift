@@ -21,6 +21,8 @@ final class DownloadWriter: DelegatingDelegate {
         var written: Int64
         /// The size of the whole file; `nil` if it is unknown.
         var size: Int64?
+        /// Where the range of the response ends; `nil` for a response without a range.
+        var rangeEnd: Int64?
     }
 
     private enum Phase {
@@ -129,10 +131,10 @@ final class DownloadWriter: DelegatingDelegate {
         let now = Int64(Date().timeIntervalSince1970)
         if let part {
             switch part.answer(of: response) {
-            case .rest(let size):
+            case .rest(let end, let size):
                 return Open(
                     file: part.file, response: response, resumeData: part.data, resumedBytes: part.size, written: part.size,
-                    size: size ?? part.data.expectedBytes)
+                    size: size ?? part.data.expectedBytes, rangeEnd: end)
             case .complete:
                 return Open(
                     file: part.file, response: response, resumeData: part.data, resumedBytes: part.size, written: part.size, size: part.size
@@ -202,7 +204,7 @@ final class DownloadWriter: DelegatingDelegate {
         // The body of a 416 is a text about the error.
         if open.response.status == .rangeNotSatisfiable { return .keepGoing }
         let count = Int64(bytes.byteCount)
-        if let size = open.size, open.written + count > size, open.resumedBytes > 0 {
+        if let end = open.rangeEnd, count > end - open.written {
             return stop(LoadError(.badResponse, message: "the server sends more bytes than its Content-Range has"))
         }
         do throws(SystemError) {
@@ -310,26 +312,27 @@ final class DownloadWriter: DelegatingDelegate {
             if let failure {
                 return .failure(keep(open.file, open.resumeData, open.written, of: open.size, ended, failure))
             }
-            if let size = open.size, size != open.written {
+            if let size = open.size ?? open.rangeEnd, size != open.written {
                 let error = LoadError(
                     .truncated, message: "'\(open.file.finalPath)' has \(open.written) of \(size) bytes, and the server sent no more")
-                return .failure(keep(open.file, open.resumeData, open.written, of: size, ended, error))
+                return .failure(keep(open.file, open.resumeData, open.written, of: open.size, ended, error))
             }
-            return complete(open, ended.restartReason)
+            return complete(open, ended)
         }
     }
 
-    private func complete(_ open: Open, _ restartReason: String?) -> Outcome {
-        defer { DownloadRecord.remove(ofFileAt: open.file.path) }
+    private func complete(_ open: Open, _ ended: State) -> Outcome {
         observer?.downloadWillRename(open.file)
         do throws(LoadError) {
             let completion = try open.file.complete()
+            DownloadRecord.remove(ofFileAt: open.file.path)
             return .success(
                 DownloadedFile(
                     path: completion.path, response: open.response, size: open.written, resumedBytes: open.resumedBytes,
-                    restartReason: restartReason, warnings: completion.warnings))
+                    restartReason: ended.restartReason, warnings: completion.warnings))
         } catch {
-            return .failure(error)
+            // The file can't get its name. All its bytes can be used later.
+            return .failure(keep(open.file, open.resumeData, open.written, of: open.size ?? open.written, ended, error))
         }
     }
 

@@ -73,9 +73,11 @@ public struct ResumeData: Hashable, Sendable {
     ///
     /// - Parameter destination: the destination of the download.
     public func discard(from destination: DownloadDestination) {
+        // A file with the final name, which no other download may replace, does not matter here.
+        let collision = destination.existingFile == .replace ? PartialFile.Collision.replaces : .renames
         guard let path = destination.path(for: self),
             // `try?` because there is then nothing to remove.
-            let file = try? PartialFile(continuing: self, for: path, collision: destination.existingFile.collision)
+            let file = try? PartialFile(continuing: self, for: path, collision: collision)
         else { return }
         file.discard()
         DownloadRecord.remove(ofFileAt: file.path)

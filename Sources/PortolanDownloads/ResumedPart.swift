@@ -50,8 +50,9 @@ struct ResumedPart: Sendable {
 
     /// What a response to the request of ``requestRest(in:)`` means.
     enum Answer: Equatable {
-        /// The body has the missing bytes. `size` is that of the whole file; `nil` if the server does not say it.
-        case rest(size: Int64?)
+        /// The body has the missing bytes up to `end`. `size` is that of the whole file; `nil` if the server does not
+        /// say it.
+        case rest(end: Int64, size: Int64?)
         /// No bytes are missing. The body is not part of the file.
         case complete
         /// The body is the whole file, because of the reason.
@@ -70,10 +71,10 @@ struct ResumedPart: Sendable {
             guard response.remainingContentCodings.isEmpty, !response.fields.contains(.contentEncoding) else {
                 return .useless("the server sends the missing bytes in a content coding")
             }
-            guard let range, range.bytes?.lowerBound == size else {
+            guard let range, let bytes = range.bytes, bytes.lowerBound == size else {
                 return .useless("the server sends other bytes than those that are missing")
             }
-            return .rest(size: range.size)
+            return .rest(end: bytes.upperBound, size: range.size)
         case 416 where size > 0:
             return range?.size == size && isSameVersion(response, size: size)
                 ? .complete : .useless("the server has another version now")

@@ -142,14 +142,12 @@ package struct PartialFile: Sendable {
         package let warnings: [String]
     }
 
-    /// Gives the file its final name, and closes it. If that fails, the file is removed.
+    /// Gives the file its final name, and closes it. If that fails, the file stays open, with its temporary name.
     ///
     /// - Parameter modified: the time of the last modification, in seconds since 1970; `nil` for the time of the last
     ///   write.
     @discardableResult
     package func complete(modified: Int64? = nil) throws(LoadError) -> Completion {
-        // Last, because it ends the lock: while the file has its temporary name, no other download may continue it.
-        defer { close() }
         var lostProperties: [String] = []
         let completePath: String
         do throws(SystemError) {
@@ -160,9 +158,10 @@ package struct PartialFile: Sendable {
             if let copy = try? descriptor.copy() { try copy.close() }
             completePath = try moveToFinalPath()
         } catch {
-            discard()
             throw LoadError(.ioFailed, message: "cannot write '\(finalPath)': \(error)")
         }
+        // Last, because it ends the lock: while the file has its temporary name, no other download may continue it.
+        close()
         var warnings: [String] = []
         if !lostProperties.isEmpty {
             warnings.append("the new '\(finalPath)' lost properties of the old file: \(lostProperties.joined(separator: ", "))")
@@ -217,14 +216,16 @@ package struct PartialFile: Sendable {
     @discardableResult
     package static func write(_ bytes: [UInt8], to path: String, isPrivate: Bool = false) throws(LoadError) -> [String] {
         let file = try PartialFile(for: path, collision: .replaces, isPrivate: isPrivate)
-        do throws(SystemError) {
-            try file.descriptor.write(all: bytes)
+        do throws(LoadError) {
+            do throws(SystemError) { try file.descriptor.write(all: bytes) } catch {
+                throw LoadError(.ioFailed, message: "writing '\(path)' failed: \(error)")
+            }
+            return try file.complete().warnings
         } catch {
             file.discard()
             file.close()
-            throw LoadError(.ioFailed, message: "writing '\(path)' failed: \(error)")
+            throw error
         }
-        return try file.complete().warnings
     }
 
     package static func existingFileError(_ path: String) -> LoadError {

@@ -116,14 +116,38 @@ import Testing
         #expect(try error?.code == .ioFailed && folder.names == [], "\(String(describing: error))")
     }
 
+    /// The download is complete, but its file can't get its name. A later download needs no byte of the body.
+    @Test(arguments: [DownloadDestination.ExistingFile.replace, .fail])
+    func bytesStayIfTheFileCanNotGetItsName(existingFile: DownloadDestination.ExistingFile) async throws {
+        let origin = FileOrigin(bytes)
+        let (path, request) = (folder.path(of: "a"), try Request(FileOrigin.url))
+        let destination = DownloadDestination.file(path, existingFile: existingFile)
+        let observer = ByteObserver { _ in
+            // `try?` because this is called for each piece.
+            try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        let error = await downloadFailure { () throws(LoadError) in
+            try await origin.loader.download(for: request, to: destination, delegate: observer)
+        }
+        let data = try #require(error?.resumeData)
+        #expect(error?.code == .ioFailed && data.bytesReceived == Int64(bytes.count))
+        #expect(ResumeData(interruptedDownloadTo: path)?.partialName == data.partialName && folder.openDescriptorCount == 0)
+        try FileManager.default.removeItem(atPath: path)
+        let file = try await origin.loader.download(for: request, to: destination, resuming: data)
+        #expect(try file.resumedBytes == Int64(bytes.count) && folder.names == ["a"] && folder.contents(of: "a") == bytes)
+        #expect(origin.requests.last?.fields[.range] == "bytes=\(bytes.count)-")
+        #expect(folder.openDescriptorCount == 0)
+    }
+
     @Test func fileThatAppearsDuringTheDownloadIsNotReplaced() async throws {
         let path = folder.path(of: "a")
         let observer = ByteObserver { _ in _ = FileManager.default.createFile(atPath: path, contents: Data([7])) }
+        let destination = DownloadDestination.file(path, existingFile: .fail)
         let error = await downloadFailure { () throws(LoadError) in
-            try await FileOrigin(bytes).loader.download(
-                for: Request(FileOrigin.url), to: .file(path, existingFile: .fail), delegate: observer)
+            try await FileOrigin(bytes).loader.download(for: Request(FileOrigin.url), to: destination, delegate: observer)
         }
         #expect(error?.code == .ioFailed)
+        error?.resumeData?.discard(from: destination)
         #expect(try folder.names == ["a"] && folder.contents(of: "a") == [7])
     }
 

@@ -71,6 +71,34 @@ import Testing
         #expect(last.fields[.ifRange] == "\"1\"" && last.fields[.range]?.hasPrefix("bytes=") == true)
     }
 
+    /// The server does not know the size of the file, only the last byte of the part.
+    @Test(arguments: [0, 1, 2, 94, 95, 96, 200])
+    func partWithoutASizeIsCompleteWithItsLastByte(_ count: Int) async throws {
+        let handler = AsyncHandler(identifier: "test.parts", schemes: ["http"]) { [bytes] request, client in
+            let isFirst = !request.fields.contains(.range)
+            let fields: HTTPFields = isFirst ? [.eTag: "\"1\""] : [.eTag: "\"1\"", .contentRange: "bytes 5-99/*"]
+            try await client.didReceive(
+                Response(url: request.url, expectedLength: nil, status: isFirst ? .ok : .partialContent, fields: fields))
+            try await client.didLoad(Array(isFirst ? bytes[..<5] : bytes[5..<5 + count]))
+            if isFirst { throw LoadError(.connectionLost, message: "lost") }
+        }
+        let loader = loader(handler)
+        let first = await downloadFailure { () throws(LoadError) in try await loader.download(from: FileOrigin.url, to: destination) }
+        let data = try #require(first?.resumeData)
+        let request = try Request(FileOrigin.url)
+        let error = await downloadFailure { () throws(LoadError) in
+            let file = try await loader.download(for: request, to: destination, resuming: data)
+            #expect(file.size == 100)
+        }
+        switch count {
+        case 95: #expect(try error == nil && names == ["a"] && contents() == Array(bytes[..<100]))
+        case ..<95:
+            #expect(try error?.code == .truncated && !names.contains("a"))
+            #expect(error?.resumeData?.bytesReceived == Int64(5 + count) && error?.resumeData?.expectedBytes == nil)
+        default: #expect(try error?.code == .badResponse && !names.contains("a"))
+        }
+    }
+
     @Test func downloadIsContinuedTenTimes() async throws {
         let origin = FileOrigin(bytes)
         var data: ResumeData?

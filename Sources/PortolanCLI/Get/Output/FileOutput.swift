@@ -12,6 +12,14 @@ final class FileOutput: BodyOutput {
         /// A file whose name is the last part of the request's URL, also after redirects. With `usesSuggestion`, the
         /// name that the response suggests takes precedence; that name never begins with a dot.
         case remoteName(of: URLRecord, usesSuggestion: Bool)
+
+        /// The name of the file; `nil` if it depends on the response.
+        var nameWithoutResponse: String? {
+            switch self {
+            case .path(let path): path
+            case .remoteName(let url, let usesSuggestion): usesSuggestion || url.hasOpaquePath ? nil : FileOutput.name(of: url)
+            }
+        }
     }
 
     /// How the file is created.
@@ -22,6 +30,8 @@ final class FileOutput: BodyOutput {
         var createsFolders = false
         /// Whether the file gets the time of `Last-Modified`.
         var keepsRemoteTime = false
+
+        func path(of name: String) -> String { folder.isEmpty ? name : "\(folder)/\(name)" }
     }
 
     private struct OpenFile {
@@ -33,14 +43,17 @@ final class FileOutput: BodyOutput {
     private let target: Target
     private let policy: Policy
     private let file = Mutex<OpenFile?>(nil)
-    private let finalPath = Mutex<String?>(nil)
+    /// The path as the user gave it, with the added number.
+    private let effectivePath: Mutex<String?>
 
     init(_ target: Target, _ policy: Policy? = nil) {
         self.target = target
-        self.policy = policy ?? Policy(collision: .replaces)
+        let policy = policy ?? Policy(collision: .replaces)
+        self.policy = policy
+        effectivePath = Mutex(target.nameWithoutResponse.map(policy.path(of:)))
     }
 
-    var path: String? { finalPath.withLock { $0 } }
+    var path: String? { effectivePath.withLock { $0 } }
 
     func begin(_ response: Response) throws(Failure) {
         guard file.withLock({ $0 == nil }) else { return }
@@ -51,10 +64,11 @@ final class FileOutput: BodyOutput {
             // A URL with an opaque path, such as `gzip:file:///x`, has no last part.
             name = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
         }
-        let opened = try open(policy.folder.isEmpty ? name : "\(policy.folder)/\(name)")
+        let path = policy.path(of: name)
+        let opened = try open(path)
         let modified = policy.keepsRemoteTime ? response.fields[.lastModified].flatMap { HTTPDate(parsing: $0, now: 0) } : nil
         file.withLock { $0 = OpenFile(file: opened, modified: modified?.secondsSince1970) }
-        finalPath.withLock { $0 = opened.finalPath }
+        effectivePath.withLock { $0 = path }
     }
 
     private func open(_ path: String) throws(Failure) -> PartialFile {
@@ -83,9 +97,16 @@ final class FileOutput: BodyOutput {
 
     func complete() throws(Failure) {
         guard let open = takeFile() else { return }
-        let completion = try Failure.whileWriting { () throws(LoadError) in try open.file.complete(modified: open.modified) }
+        let completion: PartialFile.Completion
+        do throws(Failure) {
+            completion = try Failure.whileWriting { () throws(LoadError) in try open.file.complete(modified: open.modified) }
+        } catch {
+            open.file.discard()
+            open.file.close()
+            throw error
+        }
         // `complete` can have added a number to the name.
-        finalPath.withLock { $0 = completion.path }
+        if policy.collision == .renames { effectivePath.withLock { $0 = completion.path } }
         for warning in completion.warnings { Diagnostics.warn(warning) }
     }
 
