@@ -48,7 +48,7 @@
             for row in try journal.entries() {
                 // `try?` because a row that can't be read stays unchanged.
                 guard let task = try? ServiceMessage.decode(TransferDescription.self, from: row.task), (try? task.check()) != nil,
-                    var status = try? ServiceMessage.decode(TransferStatus.self, from: row.status)
+                    var status = try? ServiceMessage.decode(TransferStatus.self, from: row.status), status.isValid
                 else {
                     logger.warning("transfer \(row.number) of the journal can't be read; it stays unchanged")
                     continue
@@ -295,10 +295,10 @@
                 let step = state.wait(atMost: wait) { state -> Step? in
                     if state.isStopping { return .end }
                     if let id = nextToStart(state), var entry = state.entries[id] {
-                        begin(&entry)
+                        let mayStart = begin(&entry)
                         state.entries[id] = entry
                         state.change()
-                        return .start(id, entry)
+                        return mayStart ? .start(id, entry) : .lookAgain
                     }
                     return state.version != version ? .lookAgain : nil
                 }
@@ -365,13 +365,20 @@
             return limits.idle.map { min(wait, max(since + $0 - MonotonicTime.now, .zero)) } ?? wait
         }
 
-        private func begin(_ entry: inout QueuedTransfer) {
+        /// - Returns: `false` if the transfer must wait: it can't be repeated, and the journal can't say that it has
+        ///   begun. Otherwise the next service could send it again.
+        private func begin(_ entry: inout QueuedTransfer) -> Bool {
+            let waiting = entry
             entry.status.transfer.state = .running
             entry.status.transfer.nextAttempt = nil
             entry.status.transfer.message = nil
             entry.status.lacksNetwork = false
             entry.status.hasBegun = !entry.task.canBeRepeated
-            record(entry)
+            if record(entry) || entry.task.canBeRepeated { return true }
+            entry = waiting
+            entry.status.transfer.nextAttempt = now + Self.journalInterval
+            entry.status.transfer.message = "waits until the journal can be written, because \(entry.task.method) must not be sent twice"
+            return false
         }
 
         private func start(_ id: Int64, _ entry: QueuedTransfer) {
@@ -453,7 +460,8 @@
             if isStopping, error.code == .cancelled {
                 guard entry.task.canBeRepeated else { return endInterruptedRequest(&entry, "the service ended while the request was sent") }
                 entry.status.transfer.state = .waiting
-                return record(entry)
+                record(entry)
+                return
             }
             if error.isForLackOfNetwork, entry.task.canBeRepeated || !wasRedirected,
                 now - entry.status.added < limits.retryTime / .seconds(1)
@@ -462,7 +470,8 @@
                 (entry.status.lacksNetwork, entry.status.hasBegun) = (true, false)
                 entry.status.transfer.nextAttempt = now + Self.networkInterval
                 entry.status.transfer.message = "waits for a network: \(error.description)"
-                return record(entry)
+                record(entry)
+                return
             }
             entry.status.transfer.errorCode = error.domain == nil ? error.code.rawValue : nil
             entry.status.transfer.failures += 1
@@ -470,7 +479,8 @@
                 entry.status.transfer.state = .needsCredential
                 entry.status.transfer.message =
                     (entry.task.user == nil ? "" : "the user name and password were refused: ") + error.description
-                return record(entry)
+                record(entry)
+                return
             }
             let decision = RetryDecision(
                 error, response, isRepeatable: entry.task.canBeRepeated, wasRedirected: wasRedirected,
@@ -553,13 +563,21 @@
 
         // MARK: The journal
 
+        /// The seconds after which a transfer is tried again that can't begin without the journal.
+        private static let journalInterval = 30.0
+
         /// Writes the status. If that fails, the transfer continues in this process, but the next process begins with
         /// the earlier status.
-        private func record(_ entry: QueuedTransfer) {
+        ///
+        /// - Returns: whether the journal has the status.
+        @discardableResult
+        private func record(_ entry: QueuedTransfer) -> Bool {
             do throws(StoreError) {
                 try journal.update(entry.status.transfer.id, status: Self.encode(entry.status))
+                return true
             } catch {
                 logger.error("\(error.message)")
+                return false
             }
         }
 

@@ -118,5 +118,12 @@
         var movingFile: FileIdentity?
         /// Whether bytes of a request whose method is not idempotent may have been sent.
         var hasBegun = false
+
+        /// Whether the numbers are in the ranges that the service writes. Another program can change the journal.
+        var isValid: Bool {
+            let (times, counts) = (0...1e11, 0...1_000_000_000)
+            return [added, ended, transfer.nextAttempt ?? 0].allSatisfy(times.contains) && counts ~= round && counts ~= transfer.failures
+                && transfer.bytes >= 0 && transfer.expectedBytes ?? 0 >= 0
+        }
     }
 #endif
