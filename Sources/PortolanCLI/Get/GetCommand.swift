@@ -118,7 +118,7 @@ struct SequenceOptions: ParsableArguments {
     @Flag(name: .customLong("parallel-immediate"), help: .hidden)
     var startsImmediately = false
 
-    @Flag(name: .customLong("fail-early"), help: "Load no further URL after the first failure.")
+    @Flag(name: .customLong("fail-early"), help: "After the first failure, load no further URL, and end the loads of -Z.")
     var endsAfterFailure = false
 
     @Flag(

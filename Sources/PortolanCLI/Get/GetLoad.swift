@@ -24,6 +24,8 @@ final class GetLoad: LoadDelegate {
         var pendingHeads: [ReceivedHead] = []
         /// Whether the body is not written, because a condition of the request does not hold.
         var discardsBody = false
+        /// The response whose entity tag is saved at the end. The tag of a file that is not complete is of no use.
+        var taggedResponse: Response?
         /// Whether a head of HTTP has arrived.
         var hasReceivedHead = false
         /// The failure that the end of the load reports, although the body was written.
@@ -148,7 +150,7 @@ final class GetLoad: LoadDelegate {
                 if failsAtOnce { throw failure }
                 stateLock.withLock { $0.failureAtEnd = failure }
             }
-            try rules.saveTag(of: response)
+            stateLock.withLock { $0.taggedResponse = response }
             let discardsBody = rules.discardsBody(of: response)
             stateLock.withLock { $0.discardsBody = discardsBody }
             guard includesHead || !discardsBody else { return }
@@ -340,6 +342,7 @@ final class GetLoad: LoadDelegate {
         } else {
             outcome = Result { () throws(Failure) in
                 try output.complete()
+                if let response = stateLock.withLock({ $0.taggedResponse }) { try rules.saveTag(of: response) }
                 if let failureAtEnd { throw failureAtEnd }
                 try notify(.finished(LoadTotals(bytes: totals.bytes, redirects: task.metrics.redirectCount)))
             }

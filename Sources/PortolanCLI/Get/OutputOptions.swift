@@ -190,6 +190,7 @@ struct OutputOptions: ParsableArguments {
             if !addsNumbers { policy.collision = overwrites ? .replaces : .fails }
             return FileOutput(.remoteName(of: url, usesSuggestion: usesSuggestedName), policy)
         case .place(let place):
+            if addsNumbers, FileSystem.kind(at: place.path) == .directory { return FileOutput(.path(place.path), policy) }
             return switch try place.kind.get() {
             case .stream(let target): StreamOutput(path: place.path, target)
             case .file: FileOutput(.path(place.path), policy)

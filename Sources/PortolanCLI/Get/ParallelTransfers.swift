@@ -15,22 +15,27 @@ enum ParallelTransfers {
     ///
     /// - Parameters:
     ///   - limit: the maximum number of loads at the same time, each on its own thread.
-    ///   - endsAfterFailure: whether no load starts after a failure.
+    ///   - endsAfterFailure: whether the first failure ends all loads.
+    ///   - cancel: cancels the running loads.
     ///   - load: loads one URL.
-    /// - Returns: The failures, in the order of the URLs.
+    /// - Returns: The failures, in the order of the URLs, without those of cancelled loads.
     /// - Throws: ``Failure`` if no thread can be started.
     static func run(
-        _ transfers: [GetTransfer], atMost limit: Int, endsAfterFailure: Bool, _ load: @escaping @Sendable (GetTransfer) -> Failure?
+        _ transfers: [GetTransfer], atMost limit: Int, endsAfterFailure: Bool, cancel: @escaping @Sendable () -> Void,
+        _ load: @escaping @Sendable (GetTransfer) -> Failure?
     ) throws(Failure) -> [Failure] {
         let threadCount = min(limit, transfers.count)
         let state = ConditionLock(State(rest: transfers[...], runningCount: threadCount))
         let work = { @Sendable in
             while let transfer = state.withLock({ $0.isOver ? nil : $0.rest.popFirst() }) {
                 guard let failure = load(transfer) else { continue }
-                state.withLock { state in
+                let mustCancel = state.withLock { state in
+                    if state.isOver, endsAfterFailure { return false }
                     state.failures[transfer.number] = failure
-                    if endsAfterFailure || failure == .readerClosedOutput { state.isOver = true }
+                    state.isOver = state.isOver || endsAfterFailure || failure == .readerClosedOutput
+                    return endsAfterFailure
                 }
+                if mustCancel { cancel() }
             }
             state.withLockBroadcasting { $0.runningCount -= 1 }
         }

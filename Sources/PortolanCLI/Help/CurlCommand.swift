@@ -77,9 +77,10 @@ struct CurlCommand: ParsableCommand {
         ),
         (
             "--etag-save",
-            "For one URL, and only to a file. The file stays as it is if the response has no ETag, or is an error (status 400 or more)."
+            "For one URL, and only to a file. The file stays as it is if the response has no ETag or is an error (status 400 or more), or if the "
+                + "load fails later."
         ),
-        ("--no-clobber", "The numbers of files go up to 9999, and not to 100."),
+        ("--no-clobber", "The numbers of files go up to 9999, and not to 100. A FIFO or a device is written to, and gets no number."),
         ("--anyauth", "Basic, Digest and Bearer. NTLM, Negotiate and AWS signatures are not supported."),
         ("-d @FILE", "If the file does not exist, the exit status is 26, and nothing is sent."),
         ("--raw", "Only content codings are left as they are; chunks are always decoded."),

@@ -38,7 +38,6 @@ final class ResumedFile: BodyOutput {
     }
 
     private let place: Place
-    private var path: String { place.path }
     private let resume: Resume
     private let state = Mutex(State.waitingForResponse)
 
@@ -47,6 +46,7 @@ final class ResumedFile: BodyOutput {
         self.resume = resume
     }
 
+    var path: String? { place.path }
     /// With a gap, the length of the file does not show where the next attempt continues.
     var canStartAgain: Bool { resume.gap == 0 || state.withLock { if case .open = $0 { false } else { true } } }
     var needsNoBody: Bool { state.withLock { if case .complete = $0 { true } else { false } } }
@@ -66,7 +66,7 @@ final class ResumedFile: BodyOutput {
                 try FileSystem.truncate(file)
                 try FileSystem.setAttribute(FileSystem.continuationAttribute, of: file, to: Resume.validator(of: response))
             } catch {
-                throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
+                throw Failure(.writeFailed, "cannot write '\(place.path)': \(error)")
             }
             state.withLock { $0 = .open(file, remainingLength: nil, size: nil) }
         }
@@ -75,12 +75,12 @@ final class ResumedFile: BodyOutput {
     private func open() throws(Failure) -> Descriptor {
         let file: Descriptor
         do throws(SystemError) {
-            file = try FileSystem.openForAppending(path, followsLinks: place.followsLinks)
+            file = try FileSystem.openForAppending(place.path, followsLinks: place.followsLinks)
         } catch {
-            throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
+            throw Failure(.writeFailed, "cannot write '\(place.path)': \(error)")
         }
         guard FileSystem.size(of: file) == resume.offset - resume.gap else {
-            throw Failure(.writeFailed, "another process has changed '\(path)'; try again")
+            throw Failure(.writeFailed, "another process has changed '\(place.path)'; try again")
         }
         return file
     }
@@ -94,13 +94,13 @@ final class ResumedFile: BodyOutput {
             return (file, remainingLength < count)
         }
         guard !exceedsContentRange else {
-            throw Failure(.badResponse, "more bytes came for '\(path)' than the response's Content-Range announced")
+            throw Failure(.badResponse, "more bytes came for '\(place.path)' than the response's Content-Range announced")
         }
         guard let file else { return }
         do throws(SystemError) {
             try file.write(all: bytes)
         } catch {
-            throw Failure(.writeFailed, "writing '\(path)' failed: \(error)")
+            throw Failure(.writeFailed, "writing '\(place.path)' failed: \(error)")
         }
     }
 
@@ -111,13 +111,13 @@ final class ResumedFile: BodyOutput {
         if (remainingLength ?? 0) > 0 || size.map({ $0 - resume.gap }) ?? written != written {
             throw Failure(
                 .truncated,
-                "'\(path)' has \(written ?? 0) bytes\(size.map { " of \($0)" } ?? "") now, and the server sent no more; try again")
+                "'\(place.path)' has \(written ?? 0) bytes\(size.map { " of \($0)" } ?? "") now, and the server sent no more; try again")
         }
         do throws(SystemError) {
             try FileSystem.setAttribute(FileSystem.continuationAttribute, of: file, to: nil)
             try file.close()
         } catch {
-            throw Failure(.writeFailed, "cannot write '\(path)': \(error)")
+            throw Failure(.writeFailed, "cannot write '\(place.path)': \(error)")
         }
     }
 
