@@ -60,11 +60,17 @@ public final class ClosureDelegate: LoadDelegate {
     }
 
     public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        guard let onChallenge else { return challenge.answer(.performDefault) }
+        guard let onChallenge else {
+            guard let delegate = loaderDelegate(of: task) else { return challenge.answer(.performDefault) }
+            return delegate.loadTask(task, didReceive: challenge)
+        }
         runDecision { challenge.answer(await onChallenge(challenge)) }
     }
 
-    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) { cancelDecision() }
+    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
+        if onChallenge == nil { loaderDelegate(of: task)?.loadTask(task, didCancel: challenge) }
+        cancelDecision()
+    }
 
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         cancelDecision()

@@ -40,7 +40,8 @@ public protocol LoadDelegate: AnyObject, Sendable {
     func loadTask(
         _ task: LoadTask, willRedirectTo request: Request, response: Response, decide: @escaping @Sendable (RedirectDecision) -> Void)
 
-    /// A challenge. Answer it once, immediately or later, on any thread.
+    /// A challenge. Answer it once, immediately or later, on any thread. By default, the delegate of the loader
+    /// receives the challenge, if there is one; otherwise default handling answers it.
     func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge)
 
     /// The challenge was cancelled: an answer has no effect any more.
@@ -95,8 +96,16 @@ extension LoadDelegate {
     ) {
         decide(.follow(request))
     }
-    public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { challenge.answer(.performDefault) }
-    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {}
+    public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+        if let delegate = loaderDelegate(of: task) {
+            delegate.loadTask(task, didReceive: challenge)
+        } else {
+            challenge.answer(.performDefault)
+        }
+    }
+    public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
+        loaderDelegate(of: task)?.loadTask(task, didCancel: challenge)
+    }
     public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         let body = task.currentRequest.body
         answer(body.flatMap { $0.isRewindable ? $0 : nil })
@@ -109,6 +118,11 @@ extension LoadDelegate {
     public func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {}
     public func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {}
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
+
+    /// The delegate of the task's loader, unless it is this delegate.
+    func loaderDelegate(of task: LoadTask) -> (any LoaderDelegate)? {
+        task.loader.delegateOfNewTasks.flatMap { $0 === self ? nil : $0 }
+    }
 }
 
 /// A delegate that handles some events itself, and forwards the other events to another delegate, if there is one.

@@ -27,6 +27,41 @@ import Testing
 
     private func request(_ name: String) throws -> Request { try Request("x:\(name)") }
 
+    private final class Answering: LoaderDelegate {
+        let count = Mutex(0)
+        func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+            count.withLock { $0 += 1 }
+            challenge.answer(.use(.password(user: "u", password: "p")))
+        }
+    }
+
+    private final class Refusing: LoadDelegate {
+        func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) { challenge.answer(.continueWithoutCredential) }
+    }
+
+    private final class Silent: LoadDelegate {}
+
+    /// As in URLSession.
+    @Test func loaderDelegateAnswersWhatTheDelegateOfATaskDoesNot() async throws {
+        let handler = AsyncHandler(identifier: "test.challenge", schemes: ["x"]) { request, client in
+            let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", port: 1, realm: "r")
+            let answer = try await client.challenge(space)
+            let text = if case .use = answer { "used" } else { "none" }
+            try await client.didReceive(Response(url: request.url))
+            try await client.didLoad(text)
+        }
+        var configuration = Loader.Configuration()
+        configuration.handlers = [handler]
+        let delegate = Answering()
+        let loader = Loader(configuration: configuration, registry: ProtocolRegistry(), delegate: delegate)
+        for (own, expected) in [(Silent(), "used"), (ClosureDelegate(), "used"), (Refusing(), "none")] as [(any LoadDelegate, String)] {
+            let (data, _) = try await loader.data(for: request("a"), delegate: own)
+            #expect(String(decoding: data, as: UTF8.self) == expected)
+        }
+        #expect(delegate.count.withLock { $0 } == 2)
+        loader.invalidateAndCancel()
+    }
+
     @Test func startedTasksAreListedUntilTheirEnd() throws {
         let (loader, recorder) = (makeLoader(), Recorder())
         let tasks = try ["a", "b", "c"].map { loader.task(for: try request($0), delegate: recorder) }
