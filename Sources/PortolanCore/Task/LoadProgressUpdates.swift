@@ -23,7 +23,7 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
 
         init(task: LoadTask, interval: Duration) {
             (self.task, self.interval) = (task, interval)
-            rate = TransferRate(at: task.loader.configuration.clock.now, task.progress.bytesReceived)
+            rate = TransferRate(at: task.loader.configuration.clock.now, task.progress.bytesTransferred)
         }
 
         public mutating func next() async -> LoadProgress? { await next(isolation: #isolation) }
@@ -38,7 +38,7 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
                 isOver = Task.isCancelled || (task.state == .ended && !task.loader.startedTasks.contains(task.identifier))
                 if Task.isCancelled { return nil }
                 var progress = task.progress
-                progress.bytesPerSecond = rate.update(at: clock.now, progress.bytesReceived)
+                progress.bytesPerSecond = rate.update(at: clock.now, progress.bytesTransferred)
                 if isOver || last.map({ !$0.hasSameCounts(as: progress) }) ?? true {
                     last = progress
                     return progress
@@ -75,6 +75,8 @@ struct TransferRate {
 }
 
 extension LoadProgress {
+    fileprivate var bytesTransferred: Int64 { bytesSent + bytesReceived }
+
     fileprivate func hasSameCounts(as other: LoadProgress) -> Bool {
         (bytesReceived, bytesSent, bytesWritten) == (other.bytesReceived, other.bytesSent, other.bytesWritten)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import PortolanTestSupport
 import Testing
 
@@ -24,6 +25,41 @@ import Testing
         var progress = LoadProgress(bytesReceived: 50, expectedBytesToReceive: row.length, bytesSent: 0, expectedBytesToSend: nil)
         progress.bytesPerSecond = row.rate
         #expect(progress.timeLeft == row.time)
+    }
+
+    @Test(arguments: [
+        (50 as Int64, 100 as Int64?, 0.5 as Double?, Duration.seconds(1) as Duration?), (100, 100, 1, .seconds(2)), (0, 0, 1, .seconds(2)),
+        (50, nil, nil, .seconds(2)),
+    ])
+    func timeLeftIsThatOfTheUploadUntilItsEnd(_ row: (sent: Int64, length: Int64?, fraction: Double?, time: Duration?)) {
+        var progress = LoadProgress(
+            bytesReceived: 50, expectedBytesToReceive: 150, bytesSent: row.sent, expectedBytesToSend: row.length)
+        progress.bytesPerSecond = 50
+        #expect(progress.timeLeft == row.time && progress.fractionSent == row.fraction)
+    }
+
+    @Test func updatesHaveTheRateOfAnUpload() async throws {
+        let clock = ManualClock()
+        let handler = ManualHandler(schemes: .only(["x"]))
+        let loader = PortolanTestSupport.loader(handler) { $0.clock = clock }
+        var request = try Request("x:y")
+        (request.method, request.body) = (.put, .bytes([UInt8](repeating: 1, count: 3000)))
+        let task = loader.task(for: request, delegate: ClosureDelegate())
+        task.resume()
+        var updates = task.progressUpdates(every: .seconds(1)).makeAsyncIterator()
+        _ = await updates.next()
+        let load = try #require(handler.loads.first)
+        load.client.didSend(bodyBytes: 1000, total: 1000, expected: 3000)
+        let time = Task {
+            while !Task.isCancelled {
+                clock.advance(by: .seconds(1))
+                await Task.yield()
+            }
+        }
+        let second = await updates.next()
+        time.cancel()
+        #expect(second?.bytesSent == 1000 && second?.bytesPerSecond.map { $0 > 0 } == true && second?.timeLeft != nil)
+        task.cancel()
     }
 
     @Test func updatesEndWithTheTask() async throws {
