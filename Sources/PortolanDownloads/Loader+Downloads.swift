@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import FoundationEssentials
 import HTTPTypes
 public import PortolanCore
 import Synchronization
@@ -27,6 +28,12 @@ extension Loader {
     @discardableResult
     public func download(from url: String, to destination: DownloadDestination) async throws(LoadError) -> DownloadedFile {
         try await download(for: makeRequest(url), to: destination)
+    }
+
+    /// Does what ``download(for:to:resuming:delegate:)`` does, for a Foundation URL.
+    @discardableResult
+    public func download(from url: URL, to destination: DownloadDestination) async throws(LoadError) -> DownloadedFile {
+        try await download(for: Request(url), to: destination)
     }
 
     /// Loads a request into a file, and continues an earlier download if there is resume data.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+public import FoundationEssentials
 import HTTPTypes
 public import PortolanCore
 
@@ -153,5 +153,14 @@ extension Loader {
         -> ServerSentEvents
     {
         events(for: try makeRequest(url), maximumEventSize: maximumEventSize, maximumFailureCount: maximumFailureCount)
+    }
+
+    /// Does what `events(for:maximumEventSize:maximumFailureCount:)` does, for a Foundation URL.
+    ///
+    /// - Throws: `LoadError.Code.badURL` if it is no URL of the WHATWG standard.
+    public func events(from url: URL, maximumEventSize: Int = 1 << 20, maximumFailureCount: Int = 10) throws(LoadError)
+        -> ServerSentEvents
+    {
+        events(for: try Request(url), maximumEventSize: maximumEventSize, maximumFailureCount: maximumFailureCount)
     }
 }

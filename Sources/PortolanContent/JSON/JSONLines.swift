@@ -107,4 +107,11 @@ extension Loader {
     ) async throws -> JSONLines<Value> {
         try await jsonLines(of: type, for: makeRequest(url), maximumLineSize: maximumLineSize, decoder: decoder)
     }
+
+    /// Does what `jsonLines(of:for:maximumLineSize:decoder:)` does, for a Foundation URL.
+    public func jsonLines<Value: Decodable>(
+        of type: Value.Type = Value.self, from url: URL, maximumLineSize: Int = 1 << 20, decoder: JSONDecoder = JSONDecoder()
+    ) async throws -> JSONLines<Value> {
+        try await jsonLines(of: type, for: Request(url), maximumLineSize: maximumLineSize, decoder: decoder)
+    }
 }

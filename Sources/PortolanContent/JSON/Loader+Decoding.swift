@@ -20,6 +20,13 @@ extension Loader {
         try await decode(type, for: makeRequest(url), decoder: decoder)
     }
 
+    /// Does what `decode(_:for:decoder:)` does, for a Foundation URL.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, from url: URL, decoder: JSONDecoder = JSONDecoder()
+    ) async throws -> Value {
+        try await decode(type, for: Request(url), decoder: decoder)
+    }
+
     /// Loads a request, and decodes its body from JSON.
     ///
     /// The body is loaded into memory. A request without `Accept` gets `Accept: application/json`. The type of the
