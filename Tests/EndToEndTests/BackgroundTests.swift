@@ -187,9 +187,24 @@
             #expect(
                 outcome.lines == [
                     "0",
-                    "67 portolan: transfer 1 (URL/secret): 'URL/secret' was not downloaded: the response is 401 Unauthorized",
+                    "67 portolan: transfer 1 (URL/secret): 'URL/secret' was not downloaded: the response is 401 Unauthorized; "
+                        + "give it with 'portolan background resume 1 -u USER:PASSWORD'",
                     "0 67", "0 0 secret", "[] True",
                 ], "\(outcome)")
+        }
+
+        @Test func cancelPrintsTheStateAfterIt() throws {
+            let outcome = try runPython(
+                """
+                state.files["/a"] = bytes(100_000)
+                state.set_limit(5_000)
+                run("add", url.replace("http://", "u:p@") + "/a", "-o", "a")
+                state.wait()
+                print(*(json.loads(run("cancel", "1", "--json")[1])[name] for name in ("state", "url")))
+                state.set_limit(None)
+                """)
+            #expect(outcome.text.hasPrefix("cancelled http://127.0.0.1:"), "\(outcome)")
+            #expect(!outcome.text.contains("u:p@"))
         }
 
         @Test func failuresHaveTheExitStatusOfGet() throws {

@@ -155,8 +155,13 @@
                 }
                 return (entry.current, entry.load)
             }
-            load?.cancel()
-            return transfer
+            guard let load else { return transfer }
+            load.cancel()
+            // If its program has acknowledged the end by now, the transfer is gone.
+            return state.wait(atMost: Self.longestWaitForCancel) { state in
+                guard let entry = state.entries[id] else { return transfer }
+                return entry.isEnded ? entry.current : nil
+            } ?? transfer
         }
 
         /// Makes a transfer ready to start at once, if it is waiting, needs a credential, or has failed.
@@ -228,6 +233,7 @@
         }
 
         private static let longestWaitForEnds = Duration.seconds(10)
+        private static let longestWaitForCancel = Duration.seconds(2)
 
         /// If a program was killed, the service can notice that a moment later.
         private static let longestWaitForDetach = Duration.seconds(2)

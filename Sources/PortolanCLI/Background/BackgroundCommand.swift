@@ -112,7 +112,7 @@
 
         func run() throws {
             try check()
-            var request = try Request(argument: url)
+            var request = try Request(argument: url, knownSchemes: ["http", "https", "data", "file"])
             if uploadedFile != nil { request.method = try HTTPRequest.Method.named(method ?? "PUT") }
             for case .field(let field)? in headers.map(FieldArgument.init) { request.fields.append(field) }
             var options = BackgroundSession.Options()
@@ -265,7 +265,10 @@
     extension Failure {
         fileprivate init(of transfer: BackgroundTransfer) {
             let error = LoadError(.init(rawValue: transfer.errorCode ?? LoadError.Code.unknown.rawValue), message: "")
-            let reason = transfer.message ?? transfer.state.rawValue
+            var reason = transfer.message ?? transfer.state.rawValue
+            if transfer.state == .needsCredential {
+                reason += "; give it with 'portolan background resume \(transfer.id) -u USER:PASSWORD'"
+            }
             self.init(ExitStatus(error), "transfer \(transfer.id) (\(transfer.url)): \(reason)", code: nil)
         }
     }

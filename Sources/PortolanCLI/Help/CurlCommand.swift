@@ -38,10 +38,15 @@ struct CurlCommand: ParsableCommand {
         ("-J", "Only together with -O. The name never begins with a dot. Excludes -i and -I."),
         (
             "-C",
-            "The file is continued only if the server shows that it is the same (If-Range); other responses fail with status 33. A file that is longer "
-                + "than the offset is refused (23). -C 0 replaces a file when the new one is complete."
+            "A file that get -C has begun is continued only if the server has the same version (If-Range); other responses fail with status 33. "
+                + "The version of other files is not known, and not checked. A file that is longer than the offset is refused (23). "
+                + "-C 0 replaces a file when the new one is complete."
         ),
-        ("-I", "With -X GET, the body is written, too."),
+        (
+            "-o, -O",
+            "Without -C, the file gets its name when it is complete, and nothing is left after a failure or Ctrl-C. To continue a load later, "
+                + "begin it with -C -."
+        ),
         ("-r", "With -d or -T, Range is sent, and not Content-Range."),
         ("--create-dirs", "The folders have the permissions that umask allows, and not 0750."),
         ("--limit-rate", "The limit is for all URLs together, also with -Z."),
@@ -96,6 +101,12 @@ struct CurlCommand: ParsableCommand {
         ("several URLs", "The exit status is that of the first URL that failed."),
         ("--json", "As in curl. The events of a load, which --json printed before, are --events."),
         ("HTTP", "A response that violates the standard in a way that can be used for attacks fails with status 8. HTTP/0.9 is not read."),
+        (
+            "other options",
+            "Not supported: --retry-all-errors, --speed-limit, --speed-time, --unix-socket, --interface, --pinnedpubkey, --ciphers, "
+                + "--keepalive-time, --expect100-timeout, --path-as-is, --rate, --proxy-header, --create-file-mode, --trace-ascii, --xattr, "
+                + "--dns-servers, and those of other protocols."
+        ),
         ("schemes", "http, https, data and file, and those of plugins. FTP, mail and the like are not built in."),
         ("-K", "A value in a config file can be in quotation marks. Options that are not known, or lack their value, are an error."),
     ]

@@ -142,7 +142,7 @@ struct GetCurlOptionsTests {
         Row("ln -s g f; CMD -o f -w '%{filename_effective}' SERVER/a"),
         Row("echo old > f; CMD --no-clobber -o f -w '%{filename_effective}' SERVER/a"),
         Row("CMD -f -o f -w '%{filename_effective}' SERVER/a", Row.response("404 Not Found", [], "no")),
-        Row("CMD -o f -w '%{filename_effective}' http://127.0.0.1:1/"),
+        Row("CMD -o f -w '%{filename_effective}' http://127.0.0.1:1/"), Row("CMD -o /dev/null -w '%{filename_effective}' SERVER/a"),
         Row("printf 01234 > f; CMD -C 5 -o f -w '%{filename_effective}' SERVER/a", part),
         Row("mkdir d; CMD --no-clobber -o d -w '%{filename_effective}' SERVER/a; cat d.1"),
         Row("CMD -R -o f SERVER/a; TZ=UTC stat -c %Y f", Row.response("200 OK", ["Last-Modified: Sat, 28 Nov 2020 14:00:00 GMT"], "x")),

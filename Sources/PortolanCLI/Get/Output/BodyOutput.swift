@@ -12,7 +12,8 @@ protocol BodyOutput: AnyObject, Sendable {
     /// Whether the next attempt can write the body from its start. `false` if a reader has received bytes of this
     /// attempt.
     var canStartAgain: Bool { get }
-    /// The path of the file that is written; `nil` for a stream. Valid after `begin`.
+    /// The path of the output as the user gave it; `nil` for standard output, and before `begin` if the response gives
+    /// the name.
     var path: String? { get }
     /// Whether `begin` decides about the status of the response, and not `--fail`.
     func checksStatus(of response: Response) -> Bool

@@ -7,6 +7,7 @@ import Synchronization
 /// Writes each part of a body when it arrives, without a copy: to standard output, another descriptor, a FIFO or a
 /// device.
 final class StreamOutput: BodyOutput {
+    let path: String?
     private let name: String
     private let target: StreamTarget
     private let closesWhenComplete: Bool
@@ -18,13 +19,13 @@ final class StreamOutput: BodyOutput {
         StreamOutput(name: "standard output", .descriptor(.standardOutput), closesWhenComplete: false)
     }
 
-    /// - Parameter path: the path of the target, for messages.
+    /// - Parameter path: the path of the target.
     convenience init(path: String, _ target: StreamTarget) {
-        self.init(name: "'\(path)'", target, closesWhenComplete: true)
+        self.init(path: path, name: "'\(path)'", target, closesWhenComplete: true)
     }
 
-    private init(name: String, _ target: StreamTarget, closesWhenComplete: Bool) {
-        (self.name, self.target, self.closesWhenComplete) = (name, target, closesWhenComplete)
+    private init(path: String? = nil, name: String, _ target: StreamTarget, closesWhenComplete: Bool) {
+        (self.path, self.name, self.target, self.closesWhenComplete) = (path, name, target, closesWhenComplete)
         descriptor = if case .descriptor(let open) = target { Mutex(open) } else { Mutex(nil) }
     }
 
