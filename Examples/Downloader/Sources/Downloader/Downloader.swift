@@ -58,9 +58,9 @@ struct Downloader {
     }
 
     static func wait(for session: BackgroundSession) async throws {
-        for _ in try await session.transfers {
-            try await session.receiveEnds { transfer in
-                print("\(transfer.path): \(transfer.state), \(transfer.bytes) bytes")
+        for transfer in try await session.transfers where transfer.state != .needsCredential {
+            try await session.receiveEnds { end in
+                print("\(end.path): \(end.state), \(end.bytes) bytes\(end.message.map { " (\($0))" } ?? "")")
                 return false
             }
         }
