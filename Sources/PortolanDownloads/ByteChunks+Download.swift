@@ -23,6 +23,13 @@ extension ByteChunks {
     ///   several bodies of a multipart load.
     @discardableResult
     public func download(for response: Response, to destination: DownloadDestination) async throws(LoadError) -> DownloadedFile {
+        try await download(for: response, to: destination, requestedBy: task.originalRequest)
+    }
+
+    /// - Parameter request: the request with which the download can be continued.
+    func download(
+        for response: Response, to destination: DownloadDestination, requestedBy request: Request
+    ) async throws(LoadError) -> DownloadedFile {
         guard !response.isBodyPart else {
             throw LoadError(.badRequest, message: "the load has several bodies (\(response.url.shortDescription)); read its pieces")
         }
@@ -31,7 +38,7 @@ extension ByteChunks {
         }
         let task = task
         let writer = DownloadWriter(
-            task.loader.requestForResumeData(task.originalRequest), to: destination, resuming: nil, restartReason: nil, delegate: nil)
+            task.loader.requestForResumeData(request), to: destination, resuming: nil, restartReason: nil, delegate: nil)
         var failure: LoadError?
         do throws(LoadError) {
             var flow = await onDeliveryThread { writer.loadTask(task, didReceive: response) }

@@ -51,7 +51,7 @@ final class ParallelDownload: Sendable {
         let (chunks, response) = try await loader.bytes(for: request(for: first, of: nil), delegate: delegate)
         // The server sends the whole file, or an error.
         guard [206, 416].contains(ResumedPart.status(of: response)) else {
-            return try await chunks.download(for: response, to: destination)
+            return try await chunks.download(for: response, to: destination, requestedBy: request)
         }
         guard ResumedPart.status(of: response) == 206, let range = ContentRange(in: response.fields), let size = range.size,
             range.bytes == first.clamped(to: 0..<size),
@@ -59,7 +59,7 @@ final class ParallelDownload: Sendable {
         else {
             // The response is of no use: it has no strong validator, or other bytes, or it is a 416.
             let (whole, response) = try await loader.bytes(for: request, delegate: delegate)
-            return try await whole.download(for: response, to: destination)
+            return try await whole.download(for: response, to: destination, requestedBy: request)
         }
         let version = Version(validator: validator, size: size)
         let task = chunks.task
