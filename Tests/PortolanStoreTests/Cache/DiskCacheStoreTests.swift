@@ -51,6 +51,8 @@
             try harness.storeBody(Harness.pattern(1, count: 10), "Content-Type: text/plain", at: "https://example.org/a")
             try harness.storeBody(Harness.pattern(2, count: 300_000), at: "https://example.org/b")
             try harness.storeBody(Harness.pattern(3, count: 20_000), at: "https://example.org/c", partition: "https://d.example")
+            // The last body is stored before the first use.
+            try store.waitForWrites()
             for _ in 0..<3 { #expect(try await harness.entries("https://example.org/b").count == 1) }
             let items = try store.items()
             #expect(items.map(\.key.url.string) == ["a", "b", "c"].map { "https://example.org/\($0)" })
