@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// Asks which credential to send, or whether to trust a server. The load continues after the answer.
 ///
 /// Answer it once, immediately or later, on any thread. Further answers are ignored. If a challenge is released without
@@ -22,6 +24,9 @@ public final class AuthenticationChallenge: Sendable {
     /// without a challenge. `nil` if the handler has no support for this.
     let authenticatedSpaces: AuthenticatedSpaces.Slot?
     let callback: OneShotCallback<ChallengeAnswer>
+    /// Whether the delegate of the loader has received the challenge, or its cancellation, from another delegate.
+    let isForwarded = Atomic(false)
+    let isCancellationForwarded = Atomic(false)
 
     public convenience init(
         protectionSpace: ProtectionSpace, proposedCredential: Credential? = nil, previousFailureCount: Int = 0,

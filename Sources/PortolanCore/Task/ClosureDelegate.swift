@@ -60,15 +60,12 @@ public final class ClosureDelegate: LoadDelegate {
     }
 
     public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        guard let onChallenge else {
-            guard let delegate = loaderDelegate(of: task) else { return challenge.answer(.performDefault) }
-            return delegate.loadTask(task, didReceive: challenge)
-        }
+        guard let onChallenge else { return task.forward(challenge) }
         runDecision { challenge.answer(await onChallenge(challenge)) }
     }
 
     public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
-        if onChallenge == nil { loaderDelegate(of: task)?.loadTask(task, didCancel: challenge) }
+        if onChallenge == nil { task.forwardCancellation(of: challenge) }
         cancelDecision()
     }
 

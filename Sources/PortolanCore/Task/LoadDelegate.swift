@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
+import Synchronization
 
 /// Receives the events of a task in order, and decides about redirects and challenges.
 ///
@@ -97,14 +98,10 @@ extension LoadDelegate {
         decide(.follow(request))
     }
     public func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
-        if let delegate = loaderDelegate(of: task) {
-            delegate.loadTask(task, didReceive: challenge)
-        } else {
-            challenge.answer(.performDefault)
-        }
+        task.forward(challenge)
     }
     public func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
-        loaderDelegate(of: task)?.loadTask(task, didCancel: challenge)
+        task.forwardCancellation(of: challenge)
     }
     public func loadTask(_ task: LoadTask, needsNewBody answer: @escaping @Sendable (Body?) -> Void) {
         let body = task.currentRequest.body
@@ -118,10 +115,28 @@ extension LoadDelegate {
     public func loadTask(_ task: LoadTask, didBeginNestedTask nestedTask: LoadTask) {}
     public func loadTask(_ task: LoadTask, nestedTask: LoadTask, didEndWith error: LoadError?) {}
     public func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {}
+}
 
-    /// The delegate of the task's loader, unless it is this delegate.
-    func loaderDelegate(of task: LoadTask) -> (any LoaderDelegate)? {
-        task.loader.delegateOfNewTasks.flatMap { $0 === self ? nil : $0 }
+extension LoadTask {
+    /// The delegate of the loader, if it is not the delegate of the task.
+    private var otherLoaderDelegate: (any LoaderDelegate)? {
+        var own: any LoadDelegate = delegate
+        while let inner = (own as? any DelegatingDelegate)?.delegate { own = inner }
+        return loader.delegateOfNewTasks.flatMap { $0 === own ? nil : $0 }
+    }
+
+    /// Asks the delegate of the loader, because no other delegate answers. It receives a challenge only once, also if
+    /// it asks a delegate that has no method for challenges.
+    func forward(_ challenge: AuthenticationChallenge) {
+        guard let other = otherLoaderDelegate, !challenge.isForwarded.exchange(true, ordering: .relaxed) else {
+            return challenge.answer(.performDefault)
+        }
+        other.loadTask(self, didReceive: challenge)
+    }
+
+    func forwardCancellation(of challenge: AuthenticationChallenge) {
+        guard let other = otherLoaderDelegate, !challenge.isCancellationForwarded.exchange(true, ordering: .relaxed) else { return }
+        other.loadTask(self, didCancel: challenge)
     }
 }
 

@@ -41,6 +41,41 @@ import Testing
 
     private final class Silent: LoadDelegate {}
 
+    /// Asks another delegate, which has no method for challenges.
+    private final class Wrapper: LoaderDelegate {
+        let inner = Silent()
+        let count = Mutex(0)
+        func loadTask(_ task: LoadTask, didReceive challenge: AuthenticationChallenge) {
+            count.withLock { $0 += 1 }
+            inner.loadTask(task, didReceive: challenge)
+        }
+        func loadTask(_ task: LoadTask, didCancel challenge: AuthenticationChallenge) {
+            count.withLock { $0 += 10 }
+            inner.loadTask(task, didCancel: challenge)
+        }
+    }
+
+    @Test(arguments: [true, false]) func loaderDelegateReceivesAChallengeOnce(isDelegateOfTask: Bool) throws {
+        let wrapper = Wrapper()
+        let loader = makeLoader(wrapper)
+        let task = loader.task(for: try request("a"), delegate: isDelegateOfTask ? wrapper : Silent())
+        task.resume()
+        let client = try #require(handler.loads.first).client
+        let space = ProtectionSpace(kind: .password(scheme: "basic"), protocolName: "x", host: "h", port: 1, realm: "r")
+        let answers = Mutex<[String]>([])
+        let challenge = AuthenticationChallenge(protectionSpace: space) { answer in
+            let name = if case .performDefault = answer { "default" } else { "other" }
+            answers.withLock { $0.append(name) }
+        }
+        client.didReceive(challenge)
+        #expect(wrapper.count.withLock { $0 } == 1)
+        client.didCancel(challenge)
+        #expect([1, 11].contains(wrapper.count.withLock { $0 }))
+        task.cancel()
+        #expect(answers.withLock { $0 }.count <= 1)
+        loader.invalidateAndCancel()
+    }
+
     /// As in URLSession.
     @Test func loaderDelegateAnswersWhatTheDelegateOfATaskDoesNot() async throws {
         let handler = AsyncHandler(identifier: "test.challenge", schemes: ["x"]) { request, client in
