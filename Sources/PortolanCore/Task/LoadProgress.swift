@@ -31,8 +31,8 @@ public struct LoadProgress: Hashable, Sendable {
         expectedBytesToSend.map { $0 == 0 ? 1 : min(1, Double(bytesSent) / Double($0)) }
     }
 
-    /// The time until all bytes of the request's body are sent or, after that, until all bytes are received, if the
-    /// rate stays the same; `nil` if the rate or the length is unknown, or if nothing is transferred.
+    /// The time until all bytes of the request's body are sent or, once the response has arrived, until all bytes are
+    /// received, if the rate stays the same; `nil` if the rate or the length is unknown, or if nothing is transferred.
     public var timeLeft: Duration? {
         guard let (count, expected) = unsent ?? received, let bytesPerSecond, bytesPerSecond > 0 else { return nil }
         let seconds = Double(max(0, expected - count)) / bytesPerSecond
@@ -41,7 +41,8 @@ public struct LoadProgress: Hashable, Sendable {
     }
 
     private var unsent: (count: Int64, expected: Int64)? {
-        expectedBytesToSend.flatMap { bytesSent < $0 ? (bytesSent, $0) : nil }
+        guard bytesReceived == 0, expectedBytesToReceive == nil else { return nil }
+        return expectedBytesToSend.flatMap { bytesSent < $0 ? (bytesSent, $0) : nil }
     }
 
     private var received: (count: Int64, expected: Int64)? {

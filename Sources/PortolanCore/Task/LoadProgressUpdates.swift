@@ -17,13 +17,14 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let task: LoadTask
         private let interval: Duration
-        private var rate: TransferRate
+        private var rates: (sent: TransferRate, received: TransferRate)
         private var last: LoadProgress?
         private var isOver = false
 
         init(task: LoadTask, interval: Duration) {
             (self.task, self.interval) = (task, interval)
-            rate = TransferRate(at: task.loader.configuration.clock.now, task.progress.bytesTransferred)
+            let (now, progress) = (task.loader.configuration.clock.now, task.progress)
+            rates = (TransferRate(at: now, progress.bytesSent), TransferRate(at: now, progress.bytesReceived))
         }
 
         public mutating func next() async -> LoadProgress? { await next(isolation: #isolation) }
@@ -38,7 +39,10 @@ public struct LoadProgressUpdates: AsyncSequence, Sendable {
                 isOver = Task.isCancelled || (task.state == .ended && !task.loader.startedTasks.contains(task.identifier))
                 if Task.isCancelled { return nil }
                 var progress = task.progress
-                progress.bytesPerSecond = rate.update(at: clock.now, progress.bytesTransferred)
+                let now = clock.now
+                let sent = rates.sent.update(at: now, progress.bytesSent)
+                let received = rates.received.update(at: now, progress.bytesReceived)
+                progress.bytesPerSecond = sent.flatMap { sent in received.map { sent + $0 } }
                 if isOver || last.map({ !$0.hasSameCounts(as: progress) }) ?? true {
                     last = progress
                     return progress
@@ -75,8 +79,6 @@ struct TransferRate {
 }
 
 extension LoadProgress {
-    fileprivate var bytesTransferred: Int64 { bytesSent + bytesReceived }
-
     fileprivate func hasSameCounts(as other: LoadProgress) -> Bool {
         (bytesReceived, bytesSent, bytesWritten) == (other.bytesReceived, other.bytesSent, other.bytesWritten)
     }
