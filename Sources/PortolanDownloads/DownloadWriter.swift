@@ -21,7 +21,7 @@ final class DownloadWriter: DelegatingDelegate {
         var written: Int64
         /// The size of the whole file; `nil` if it is unknown.
         var size: Int64?
-        /// Where the range of the response ends; `nil` for a response without a range.
+        /// Where the missing part ends; `nil` if the response is not for the missing part of an earlier download.
         var rangeEnd: Int64?
     }
 
@@ -49,7 +49,7 @@ final class DownloadWriter: DelegatingDelegate {
     let delegate: (any LoadDelegate)?
     /// Whether bytes are written in several places, so that the file has gaps until the end.
     private let writesParts: Bool
-    /// The caller's request, without the fields of ``RedirectPolicy/originFields``.
+    /// The caller's request, without the fields that resume data must not contain.
     private let request: Request
     private let state: Mutex<State>
 
@@ -204,7 +204,7 @@ final class DownloadWriter: DelegatingDelegate {
         // The body of a 416 is a text about the error.
         if open.response.status == .rangeNotSatisfiable { return .keepGoing }
         let count = Int64(bytes.byteCount)
-        if let end = open.rangeEnd, count > end - open.written {
+        if let end = open.rangeEnd, count > min(end, open.size ?? end) - open.written {
             return stop(LoadError(.badResponse, message: "the server sends more bytes than its Content-Range has"))
         }
         do throws(SystemError) {
@@ -331,7 +331,9 @@ final class DownloadWriter: DelegatingDelegate {
                     path: completion.path, response: open.response, size: open.written, resumedBytes: open.resumedBytes,
                     restartReason: ended.restartReason, warnings: completion.warnings))
         } catch {
-            // The file can't get its name. All its bytes can be used later.
+            // The file can't get its name. All its bytes can be used later. The record of parts says that none can be
+            // used, because there were gaps.
+            if writesParts, let data = open.resumeData { DownloadRecord.update(data, ofFileAt: open.file.path) }
             return .failure(keep(open.file, open.resumeData, open.written, of: open.size ?? open.written, ended, error))
         }
     }

@@ -73,12 +73,11 @@ public struct ResumeData: Hashable, Sendable {
     ///
     /// - Parameter destination: the destination of the download.
     public func discard(from destination: DownloadDestination) {
-        // A file with the final name, which no other download may replace, does not matter here.
-        let collision = destination.existingFile == .replace ? PartialFile.Collision.replaces : .renames
-        guard let path = destination.path(for: self),
-            // `try?` because there is then nothing to remove.
-            let file = try? PartialFile(continuing: self, for: path, collision: collision)
-        else { return }
+        guard let path = destination.path(for: self) else { return }
+        // The partial file of a link is beside the link's target. `try?` because the path itself is the next guess.
+        let target = destination.existingFile == .replace ? (try? FileSystem.destination(of: path)) ?? path : path
+        // `.renames` because it does not matter what has the final name. `try?` because then nothing is left to remove.
+        guard let file = try? PartialFile(continuing: self, for: target, collision: .renames) else { return }
         file.discard()
         DownloadRecord.remove(ofFileAt: file.path)
         file.close()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FoundationEssentials
 import HTTPTypes
 import PortolanCache
 import PortolanCore
@@ -99,7 +100,10 @@ struct ResumedPart: Sendable {
     }
 
     private static func hasVersion(_ validator: String, _ response: Response) -> Bool {
-        response.fields[validator.hasPrefix("\"") ? .eTag : .lastModified].map { $0 == validator } ?? true
+        guard let current = response.fields[validator.hasPrefix("\"") ? .eTag : .lastModified], current != validator else { return true }
+        // A date can have another form.
+        let now = Int64(Date().timeIntervalSince1970)
+        return HTTPDate(parsing: current, now: now).map { $0 == HTTPDate(parsing: validator, now: now) } ?? false
     }
 
     /// Whether a partial response can have bytes of a version: it names no other one, and has no content coding.

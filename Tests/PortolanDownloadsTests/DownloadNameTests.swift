@@ -139,6 +139,19 @@ import Testing
         #expect(folder.openDescriptorCount == 0)
     }
 
+    @Test func bytesOfAFileWithoutItsNameAreDiscarded() async throws {
+        let path = folder.path(of: "a")
+        let observer = ByteObserver { _ in
+            // `try?` because this is called for each piece.
+            try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        let error = await downloadFailure { () throws(LoadError) in
+            try await FileOrigin(bytes).loader.download(for: Request(FileOrigin.url), to: .file(path), delegate: observer)
+        }
+        try #require(error?.resumeData).discard(from: .file(path))
+        #expect(try folder.names == ["a"])
+    }
+
     @Test func fileThatAppearsDuringTheDownloadIsNotReplaced() async throws {
         let path = folder.path(of: "a")
         let observer = ByteObserver { _ in _ = FileManager.default.createFile(atPath: path, contents: Data([7])) }

@@ -99,6 +99,26 @@ import Testing
         }
     }
 
+    /// The server has said that the file has 100 bytes, and its part would end after them.
+    @Test func partThatIsLongerThanTheFileIsRefused() async throws {
+        let handler = AsyncHandler(identifier: "test.parts", schemes: ["http"]) { [bytes] request, client in
+            let isFirst = !request.fields.contains(.range)
+            let fields: HTTPFields = isFirst ? [.eTag: "\"1\""] : [.eTag: "\"1\"", .contentRange: "bytes 50-119/*"]
+            try await client.didReceive(
+                Response(url: request.url, expectedLength: isFirst ? 100 : nil, status: isFirst ? .ok : .partialContent, fields: fields))
+            try await client.didLoad(Array(bytes[..<(isFirst ? 50 : 70)]))
+            if isFirst { throw LoadError(.connectionLost, message: "lost") }
+        }
+        let loader = loader(handler)
+        let first = await downloadFailure { () throws(LoadError) in try await loader.download(from: FileOrigin.url, to: destination) }
+        let data = try #require(first?.resumeData)
+        let request = try Request(FileOrigin.url)
+        let error = await downloadFailure { () throws(LoadError) in
+            try await loader.download(for: request, to: destination, resuming: data)
+        }
+        #expect(error?.code == .badResponse && error?.resumeData?.bytesReceived == 50)
+    }
+
     @Test func downloadIsContinuedTenTimes() async throws {
         let origin = FileOrigin(bytes)
         var data: ResumeData?
