@@ -112,7 +112,7 @@
 
         func run() throws {
             try check()
-            var request = try Request(argument: url, knownSchemes: ["http", "https", "data", "file"])
+            var request = try Request(argument: url, knownSchemes: Loader.shared.schemes)
             if uploadedFile != nil { request.method = try HTTPRequest.Method.named(method ?? "PUT") }
             for case .field(let field)? in headers.map(FieldArgument.init) { request.fields.append(field) }
             var options = BackgroundSession.Options()

@@ -137,7 +137,8 @@ extension GetCommand {
         let failures =
             sequence.isParallel && transfers.count > 1
             ? try ParallelTransfers.run(
-                transfers, atMost: sequence.parallelLimit, endsAfterFailure: sequence.endsAfterFailure, cancel: session.cancelLoads, load)
+                transfers, atMost: sequence.parallelLimit, endsAfterFailure: sequence.endsAfterFailure, cancel: session.cancelLoads(after:),
+                load)
             : run(transfers, load, saveSoFar)
         outcome.add(failures)
         guard session.interruptionStatus == nil else { return }

@@ -34,6 +34,8 @@ final class GetLoad: LoadDelegate {
         var refusal: Failure?
         /// The number of redirects from servers.
         var redirectCount = 0
+        /// Whether the load was cancelled, perhaps before it had a task.
+        var isCancelled = false
         /// Whether this object ended the load because no bytes are missing.
         var isComplete = false
     }
@@ -116,8 +118,11 @@ final class GetLoad: LoadDelegate {
             return stateLock.withLockBroadcasting { $0.outcome = .failure(error) }
         }
         let task = loader.task(for: request, delegate: self)
-        stateLock.withLock { $0.task = task }
-        task.resume()
+        let isCancelled = stateLock.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        if isCancelled { task.cancel() } else { task.resume() }
     }
 
     private static func handlerIdentifier(for request: Request, on loader: Loader) -> String? {
@@ -126,7 +131,11 @@ final class GetLoad: LoadDelegate {
 
     /// Callable from any thread.
     func cancel() {
-        stateLock.withLock { $0.task }?.cancel()
+        let task = stateLock.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
     }
 
     /// Removes the partial output file, if there is one. Callable from any thread.

@@ -9,8 +9,8 @@ final class GetSession: Sendable {
     private struct State {
         var loads: [GetLoad] = []
         var interruptionStatus: ExitStatus?
-        /// Whether all loads end because of the failure of one.
-        var isCancelled = false
+        /// The failure of all loads that end because one has failed.
+        var cancellation: Failure?
         var hasReportedInterruption = false
         var saving = Saving.nothing
     }
@@ -201,7 +201,7 @@ final class GetSession: Sendable {
         }
         Diagnostics.warn(
             "\(failure.message ?? "failed"); trying again in \(retry.wait.secondsText) s (\(schedule.retryCount + 1) of \(schedule.limit))")
-        return stateLock.wait(atMost: retry.wait) { $0.interruptionStatus != nil || $0.isCancelled ? true : nil } == nil
+        return stateLock.wait(atMost: retry.wait) { $0.interruptionStatus != nil || $0.cancellation != nil ? true : nil } == nil
     }
 
     /// Warns why a failed load is not tried again, as curl does. For example, `Retry-After` can exceed
@@ -212,8 +212,8 @@ final class GetSession: Sendable {
     }
 
     private func report(_ failure: Failure, to observers: [any LoadObserver], at time: Duration) -> Failure {
-        let (interruptionStatus, isCancelled) = stateLock.withLock { ($0.interruptionStatus, $0.isCancelled) }
-        let failure = interruptionStatus.map(Self.failure(for:)) ?? (isCancelled ? Self.cancellation : failure)
+        let (interruptionStatus, cancellation) = stateLock.withLock { ($0.interruptionStatus, $0.cancellation) }
+        let failure = interruptionStatus.map(Self.failure(for:)) ?? cancellation ?? failure
         for observer in observers {
             // The error of an observer is ignored: the command reports only the failure of the load.
             try? observer.observe(.failed(failure), at: time)
@@ -226,24 +226,25 @@ final class GetSession: Sendable {
     ///
     /// - Throws: ``Failure`` if a signal has already arrived.
     private func add(_ load: GetLoad) throws(Failure) {
-        let (interruptionStatus, isCancelled) = stateLock.withLock { state in
+        let (interruptionStatus, cancellation) = stateLock.withLock { state in
             state.loads.append(load)
-            return (state.interruptionStatus, state.isCancelled)
+            return (state.interruptionStatus, state.cancellation)
         }
         if let interruptionStatus { throw Self.failure(for: interruptionStatus) }
-        if isCancelled { throw Self.cancellation }
+        if let cancellation { throw cancellation }
     }
 
     /// Ends the running loads, because one load has failed (`-Z --fail-early`).
-    func cancelLoads() {
+    func cancelLoads(after failure: Failure) {
+        // If the reader of the output has closed it, no load reports anything.
+        let cancellation =
+            failure == .readerClosedOutput ? failure : Failure(.unknown, "cancelled, because another load has failed (--fail-early)")
         let loads = stateLock.withLockBroadcasting { state in
-            state.isCancelled = true
+            state.cancellation = cancellation
             return state.loads
         }
         for load in loads { load.cancel() }
     }
-
-    private static let cancellation = Failure(.unknown, "cancelled, because another load has failed (--fail-early)")
 
     /// Ends the running loads, and then the program, even if a thread blocks.
     func interrupt(_ status: ExitStatus) {

@@ -16,12 +16,12 @@ enum ParallelTransfers {
     /// - Parameters:
     ///   - limit: the maximum number of loads at the same time, each on its own thread.
     ///   - endsAfterFailure: whether the first failure ends all loads.
-    ///   - cancel: cancels the running loads.
+    ///   - cancel: cancels the running loads after this failure.
     ///   - load: loads one URL.
     /// - Returns: The failures, in the order of the URLs, without those of cancelled loads.
     /// - Throws: ``Failure`` if no thread can be started.
     static func run(
-        _ transfers: [GetTransfer], atMost limit: Int, endsAfterFailure: Bool, cancel: @escaping @Sendable () -> Void,
+        _ transfers: [GetTransfer], atMost limit: Int, endsAfterFailure: Bool, cancel: @escaping @Sendable (Failure) -> Void,
         _ load: @escaping @Sendable (GetTransfer) -> Failure?
     ) throws(Failure) -> [Failure] {
         let threadCount = min(limit, transfers.count)
@@ -35,7 +35,7 @@ enum ParallelTransfers {
                     state.isOver = state.isOver || endsAfterFailure || failure == .readerClosedOutput
                     return endsAfterFailure
                 }
-                if mustCancel { cancel() }
+                if mustCancel { cancel(failure) }
             }
             state.withLockBroadcasting { $0.runningCount -= 1 }
         }

@@ -13,11 +13,11 @@ final class FileOutput: BodyOutput {
         /// name that the response suggests takes precedence; that name never begins with a dot.
         case remoteName(of: URLRecord, usesSuggestion: Bool)
 
-        /// The name of the file; `nil` if it depends on the response.
+        /// The name of the file before there is a response; `nil` if there is none.
         var nameWithoutResponse: String? {
             switch self {
             case .path(let path): path
-            case .remoteName(let url, let usesSuggestion): usesSuggestion || url.hasOpaquePath ? nil : FileOutput.name(of: url)
+            case .remoteName(let url, _): url.hasOpaquePath ? nil : FileOutput.name(of: url)
             }
         }
     }
@@ -65,10 +65,10 @@ final class FileOutput: BodyOutput {
             name = Self.name(of: url, usesSuggestion || url.hasOpaquePath ? response : nil)
         }
         let path = policy.path(of: name)
+        effectivePath.withLock { $0 = path }
         let opened = try open(path)
         let modified = policy.keepsRemoteTime ? response.fields[.lastModified].flatMap { HTTPDate(parsing: $0, now: 0) } : nil
         file.withLock { $0 = OpenFile(file: opened, modified: modified?.secondsSince1970) }
-        effectivePath.withLock { $0 = path }
     }
 
     private func open(_ path: String) throws(Failure) -> PartialFile {

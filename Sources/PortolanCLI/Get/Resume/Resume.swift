@@ -98,10 +98,17 @@ struct Resume: Equatable, Sendable {
 
     /// Rejects a response that names another version than that of the existing bytes. Some servers ignore `If-Range`.
     private func rejectOtherVersion(_ response: Response) throws(Failure) {
-        guard let validator, let current = response.fields[validator.hasPrefix("\"") ? .eTag : .lastModified], current != validator else {
-            return
-        }
+        guard let validator, let current = response.fields[validator.hasPrefix("\"") ? .eTag : .lastModified],
+            !Self.isSame(current, validator)
+        else { return }
         throw Failure(.badRange, "\(response.url.shortDescription) has changed since its first part was loaded; load it without -C")
+    }
+
+    /// A date can have another form.
+    private static func isSame(_ current: String, _ validator: String) -> Bool {
+        if current == validator { return true }
+        guard let date = HTTPDate(parsing: current, now: SystemTime.secondsSince1970) else { return false }
+        return date == HTTPDate(parsing: validator, now: SystemTime.secondsSince1970)
     }
 
     /// The position of a part's first byte. A field without the position of the last byte is accepted: `bytes 50-`.

@@ -74,6 +74,7 @@ import Testing
         let decision = status == 206 ? Resume.Decision.append(count: 5, size: 10) : .complete
         let same: [(String?, HTTPFields)] = [
             (date, [.contentRange: range, .lastModified: date]), (date, [.contentRange: range]),
+            (date, [.contentRange: range, .lastModified: "Saturday, 28-Nov-26 10:00:00 GMT"]),
             ("\"a\"", [.contentRange: range, .eTag: "\"a\"", .lastModified: "x"]), (nil, [.contentRange: range, .eTag: "\"b\""]),
         ]
         for (validator, fields) in same {
