@@ -71,6 +71,8 @@
                             entry.status.transfer.expectedBytes = entry.status.transfer.bytes
                             try? file.close()
                         }
+                        // Removes the record of the partial file, which the last process has perhaps left.
+                        if entry.task.kind == .download { _ = ResumeData(interruptedDownloadTo: entry.task.path) }
                         finish(&entry, at: path, nil)
                     } else if entry.status.hasBegun {
                         endInterruptedRequest(&entry, "the service ended while the request was sent")
