@@ -145,6 +145,25 @@ import Testing
     }
 
     /// A server that ignores `If-Range` sends 206 with bytes of its new version, a weak one in some rows.
+    /// There are no gaps any more, so the record says so, too.
+    @Test func recordHasAllBytesIfTheFileCanNotGetItsName() async throws {
+        let (path, whole) = (folder.path(of: "a"), bytes(3 * Self.mebibyte))
+        let origin = origin(of: whole) { state in
+            // Not before the first part, because the partial file does not exist then. `try?` because this is called
+            // for each piece.
+            state.beforeBytes = { place in
+                guard place >= Self.mebibyte else { return }
+                try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            }
+        }
+        #expect(await failure(origin)?.resumeData?.bytesReceived == Int64(whole.count))
+        origin.change { $0.beforeBytes = nil }
+        try FileManager.default.removeItem(atPath: path)
+        let data = try #require(ResumeData(interruptedDownloadTo: path))
+        let file = try await origin.continuedDownload(to: .file(path), data)
+        #expect(try file.resumedBytes == Int64(whole.count) && contents(of: "a") == whole)
+    }
+
     @Test(arguments: [("\"2\"", false), ("\"2\"", true), ("W/\"2\"", true)])
     func anotherVersionInALaterPartIsAnError(_ row: (tag: String, ignoresIfRange: Bool)) async throws {
         let origin = origin(of: bytes(4 * Self.mebibyte)) { $0.ignoresIfRange = row.ignoresIfRange }

@@ -99,6 +99,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [("Saturday, 28-Nov-26 10:00:00 GMT", true), ("Sat, 28 Nov 2026 10:00:01 GMT", false), ("yesterday", false)])
+    func dateInAnotherFormIsTheSameVersion(_ row: (date: String, isSame: Bool)) async throws {
+        let fields: HTTPFields = [.lastModified: "Sat, 28 Nov 2026 10:00:00 GMT", .date: "Sun, 29 Nov 2026 10:00:00 GMT"]
+        let origin = FileOrigin(bytes) { ($0.tag, $0.fields, $0.ignoresIfRange) = (nil, fields, true) }
+        let data = try #require(try await interrupted(origin, after: 5000).resumeData)
+        origin.change { $0.fields[.lastModified] = row.date }
+        let file = try await resume(origin, data)
+        #expect(try file.resumedBytes == (row.isSame ? 5000 : 0) && contents() == bytes)
+    }
+
     /// The server has said that the file has 100 bytes, and its part would end after them.
     @Test func partThatIsLongerThanTheFileIsRefused() async throws {
         let handler = AsyncHandler(identifier: "test.parts", schemes: ["http"]) { [bytes] request, client in
