@@ -19,8 +19,9 @@ extension DeliveryQueue {
     /// The main run loop also runs the main dispatch queue. For that, the module `Portolan` has an initializer that
     /// does not need Foundation.
     ///
-    /// Make one queue for a run loop, and not one for each load. The run loop must run until the loads have ended:
-    /// otherwise the events that wait, and their loads, stay in memory.
+    /// Make one queue for a run loop, and not one for each load: Foundation on Linux never frees the timer of a queue
+    /// (about 300 bytes). The run loop must run until the loads have ended: otherwise the events that wait, and their
+    /// loads, stay in memory.
     ///
     /// - Parameter modes: the modes in which events are delivered. None means the default mode.
     public init(_ runLoop: RunLoop, modes: [RunLoop.Mode] = [.default]) {
