@@ -46,6 +46,7 @@ package struct DigestAlgorithm: Hashable, Sendable {
     ///
     /// - Throws: ``LoadError/Code/notOffered`` if OpenSSL does not offer the function, for example MD5 in FIPS mode.
     func hash(_ bytes: [UInt8]) throws(LoadError) -> String {
+        OpenSSL.start()
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count = 0
         let hasSucceeded = unsafe EVP_Q_digest(nil, function.name, nil, bytes, bytes.count, &digest, &count) == 1

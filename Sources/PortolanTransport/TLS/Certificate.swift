@@ -18,6 +18,7 @@ final class Certificate: @unchecked Sendable {  // … because OpenSSL counts it
 
     /// - Returns: `nil` if the bytes are not exactly one certificate in DER: `d2i_X509(3)`.
     convenience init?(der: [UInt8]) {
+        OpenSSL.start()
         let certificate = unsafe der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var position = bytes.baseAddress
             guard let certificate = unsafe d2i_X509(nil, &position, bytes.count) else { return nil }

@@ -27,6 +27,7 @@ enum KeyReader {
 
     /// Reads PKCS #8, and the older forms of RSA and EC keys: `d2i_AutoPrivateKey(3)`.
     static func key(der: [UInt8]) -> PrivateKey? {
+        OpenSSL.start()
         defer { ERR_clear_error() }
         return unsafe der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -46,6 +47,7 @@ enum KeyReader {
 
     /// Whether the bytes are an EncryptedPrivateKeyInfo (RFC 5958 §3).
     static func isEncrypted(_ der: [UInt8]) -> Bool {
+        OpenSSL.start()
         defer { ERR_clear_error() }
         return unsafe der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -56,6 +58,7 @@ enum KeyReader {
     }
 
     fileprivate static func withMemory<Value>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Value) -> Value? {
+        OpenSSL.start()
         defer { ERR_clear_error() }
         return unsafe bytes.withUnsafeBytes { bytes in
             guard let memory = unsafe BIO_new_mem_buf(bytes.baseAddress, CInt(clamping: bytes.count)) else { return nil }
@@ -90,6 +93,7 @@ struct KeyBundle: ~Copyable {
 
     /// - Returns: `nil` if the bytes are not such a file: `d2i_PKCS12(3)`.
     init?(_ bytes: [UInt8]) {
+        OpenSSL.start()
         let bundle = unsafe bytes.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
             return unsafe d2i_PKCS12(nil, &position, bytes.count)

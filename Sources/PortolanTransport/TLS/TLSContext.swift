@@ -32,6 +32,7 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
     /// - Parameter protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first.
     /// - Throws: ``LoadError/Code/trustRootsUnusable``, ``LoadError/Code/noResources``
     init(_ settings: TLSSettings, roots: Roots, protocols: [String], identity: LoadedIdentity?) throws(LoadError) {
+        OpenSSL.start()
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
             throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.takeFromQueue()?.phrase ?? "no reason given")")
         }
