@@ -144,7 +144,6 @@ import Testing
         #expect(records.withLock { $0 } == [0])
     }
 
-    /// A server that ignores `If-Range` sends 206 with bytes of its new version, a weak one in some rows.
     /// There are no gaps any more, so the record says so, too.
     @Test func recordHasAllBytesIfTheFileCanNotGetItsName() async throws {
         let (path, whole) = (folder.path(of: "a"), bytes(3 * Self.mebibyte))
@@ -164,6 +163,7 @@ import Testing
         #expect(try file.resumedBytes == Int64(whole.count) && contents(of: "a") == whole)
     }
 
+    /// A server that ignores `If-Range` sends 206 with bytes of its new version, a weak one in some rows.
     @Test(arguments: [("\"2\"", false), ("\"2\"", true), ("W/\"2\"", true)])
     func anotherVersionInALaterPartIsAnError(_ row: (tag: String, ignoresIfRange: Bool)) async throws {
         let origin = origin(of: bytes(4 * Self.mebibyte)) { $0.ignoresIfRange = row.ignoresIfRange }
