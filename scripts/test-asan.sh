@@ -5,8 +5,8 @@
 #
 # There are two runs, because LeakSanitizer identifies a thread by its number, and keeps joinable threads in its list after they have been joined. If Linux
 # gives the number of such a thread to a new one, LeakSanitizer does not search the stack of the new thread, and reports false leaks. Numbers repeat after
-# `kernel.pid_max` threads (32,768 on small machines). The end-to-end tests use 31,000 numbers, because they start programs; all other tests use 20,000.
-# A build beside them uses the rest: run nothing else at the same time.
+# `kernel.pid_max` threads (32,768 on small machines). The end-to-end tests use 31,000 numbers, because they start programs; the others use about
+# 20,000. Other programs on the machine use numbers, too, so run nothing else at the same time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang=$(dirname "$(readlink -f "$(command -v swiftc)")")/clang
