@@ -61,7 +61,7 @@ static portolan_response text_response(int64_t length) {
     /* .storage stays 0, which forbids storing. Allow more only if the host may give this response to a later request of another caller (CACHE-05),
      * and set PORTOLAN_CACHEABLE in the handler's flags. */
     return (portolan_response){ .size = sizeof(portolan_response), .mime_type = PORTOLAN_TEXT("text/plain"),
-                                .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = length };
+                                .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = length, .has_length = 1 };
 }
 
 /* Delivers the response. Returns STOPPED also after the response to HEAD, which has the length that GET would have, and no body.
@@ -103,7 +103,7 @@ static void serve_echo(template_load *load) {
     char piece[16384];
     int64_t total = 0, count;
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("application/octet-stream"),
-                                   .expected_length = load->request->body_length }; /* -1 if unknown, in both (UPLOAD-05) */
+                                   .expected_length = load->request->body_length, .has_length = 1 }; /* -1 if unknown, in both (UPLOAD-05) */
     if (respond(load, &response) == PORTOLAN_STOPPED) return;
     while ((count = client->read_body(client, piece, sizeof piece)) > 0) { /* waits for bytes (UPLOAD-02) */
         total += count;

@@ -157,7 +157,7 @@ AT(portolan_response, expected_length, 8, 8);
 AT(portolan_response, fields, 16, 8);
 AT(portolan_response, field_count, 16, 9);
 AT(portolan_response, storage, 16, 10);
-AT(portolan_response, reserved, 20, 10);
+AT(portolan_response, has_length, 20, 10);
 SIZE(portolan_response, 24, 10);
 
 /* challenge.h */
@@ -311,3 +311,20 @@ AT(portolan_watch_table, unwatch, 8, 2);
 AT(portolan_watch_table, set_timer, 8, 3);
 AT(portolan_watch_table, fired, 8, 4);
 SIZE(portolan_watch_table, 8, 5);
+
+/* helper_table.h */
+AT(portolan_helper_table, size, 0, 0);
+AT(portolan_helper_table, reserved, 4, 0);
+AT(portolan_helper_table, decode, 8, 0);
+AT(portolan_helper_table, join, 8, 1);
+AT(portolan_helper_table, quote, 8, 2);
+AT(portolan_helper_table, equal, 8, 3);
+AT(portolan_helper_table, equal_ignoring_case, 8, 4);
+AT(portolan_helper_table, find_field, 8, 5);
+AT(portolan_helper_table, find_property, 8, 6);
+AT(portolan_helper_table, query_item, 8, 7);
+AT(portolan_helper_table, range_value, 8, 8);
+AT(portolan_helper_table, parse_range, 8, 9);
+AT(portolan_helper_table, read_whole_body, 8, 10);
+AT(portolan_helper_table, forward, 8, 11);
+SIZE(portolan_helper_table, 8, 12);

@@ -132,6 +132,9 @@ static void send_challenge(carrier *c, portolan_method method) {
 
 static portolan_flow respond(carrier *c, int64_t length) {
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = length };
+#if PORTOLAN_ABI_MINOR >= 3
+    response.has_length = 1;
+#endif
     return c->client->did_receive_response(c->client, &response);
 }
 

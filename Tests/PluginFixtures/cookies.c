@@ -21,7 +21,7 @@ static void run(void *state) {
     portolan_field set_cookie = { .name = PORTOLAN_TEXT("set-cookie"),
                                   .value = portolan_query_item(request->query, PORTOLAN_STRING("set")) };
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"),
-                                   .expected_length = (int64_t)body.length, .fields = &set_cookie,
+                                   .expected_length = (int64_t)body.length, .has_length = 1, .fields = &set_cookie,
                                    .field_count = set_cookie.value.bytes ? 1 : 0 };
     portolan_change change = { .size = sizeof change, .url = portolan_query_item(request->query, PORTOLAN_STRING("to")) };
     if (change.url.bytes) {

@@ -109,6 +109,9 @@ static void respond(ticker *t) {
     if (t->kind == TICK) response.expected_length = t->count * t->size;
     if (t->kind == ECHO) response.expected_length = t->request->body_length;
     if (t->kind == NEST) response.expected_length = -1;
+#if PORTOLAN_ABI_MINOR >= 3
+    response.has_length = 1;
+#endif
     t->stage = BODY;
     handle_flow(t, t->client->did_receive_response(t->client, &response));
 }

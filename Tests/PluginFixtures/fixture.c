@@ -27,7 +27,7 @@ typedef struct violation {
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof *(array))
 
 static portolan_flow respond(fixture *f, int64_t length) {
-    portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = length };
+    portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = length, .has_length = 1 };
     return f->client->did_receive_response(f->client, &response);
 }
 static portolan_flow deliver_data(fixture *f) { return f->client->did_load(f->client, "data", 4); }

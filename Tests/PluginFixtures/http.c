@@ -275,7 +275,7 @@ static portolan_response make_response(const http_load *h) {
     const char *end = type.bytes ? memchr(type.bytes, ';', type.length) : NULL;
     portolan_string length = field_value(&h->head, "content-length"), control = field_value(&h->head, "cache-control");
     portolan_response response = { .size = sizeof response, .status = h->head.status, .fields = h->head.fields,
-                                   .field_count = h->head.field_count, .expected_length = -1,
+                                   .field_count = h->head.field_count, .expected_length = -1, .has_length = 1,
                                    .storage = value_is(control, "no-store") ? PORTOLAN_STORE_NOT : PORTOLAN_STORE };
     if (type.bytes) response.mime_type = trim(type.bytes, end ? end : type.bytes + type.length);
     response.text_encoding = parameter(type, "charset");

@@ -66,7 +66,7 @@ static void forward_events(interposer *load, portolan_nested *inner) {
     }
     portolan_response response = { .size = sizeof response, .status = nested_response->status, .url = nested_response->url, .mime_type = nested_response->mime_type,
                                    .text_encoding = nested_response->text_encoding, .suggested_name = nested_response->suggested_name,
-                                   .expected_length = nested_response->expected_length, .fields = nested_response->fields, .field_count = nested_response->field_count,
+                                   .expected_length = nested_response->expected_length, .has_length = nested_response->has_length, .fields = nested_response->fields, .field_count = nested_response->field_count,
                                    .storage = nested_response->storage };
     if (load->client->did_receive_response(load->client, &response) == PORTOLAN_STOPPED) return;
     for (; (count = load->nested->next(inner, &bytes)) > 0; total += count)

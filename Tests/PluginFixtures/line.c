@@ -138,7 +138,7 @@ static int read_lines(line *l) {
 
 static int tick(line *l) {
     if (!l->has_response) {
-        portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = 5 * l->ticks };
+        portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .expected_length = 5 * l->ticks, .has_length = 1 };
         l->has_response = 1;
         handle_flow(l, l->client->did_receive_response(l->client, &response));
         return 1;

@@ -41,7 +41,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
     private let extensions: Set<String>
 
     /// The extensions that a host of this version offers.
-    static let allExtensions: Set<String> = [TestHostExtensions.nested, TestHostExtensions.watch]
+    static let allExtensions: Set<String> = [TestHostExtensions.nested, TestHostExtensions.watch, TestHostExtensions.helpers]
 
     init(_ configuration: PluginConfiguration, offering extensions: Set<String>, _ argumentMemory: ArgumentMemory, callLog: CallLog)
         throws(CheckSkipped)

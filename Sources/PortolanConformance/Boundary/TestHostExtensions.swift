@@ -3,17 +3,19 @@
 import CPortolan
 import PortolanPlugins
 
-/// The extensions that the runner offers: `portolan.nested/1` and `portolan.watch/1`.
+/// The extensions that the runner offers: `portolan.nested/1`, `portolan.watch/1` and `portolan.helpers/1`.
 @safe
 enum TestHostExtensions {
     static let nested = PORTOLAN_NESTED
     static let watch = PORTOLAN_WATCH
+    static let helpers = PORTOLAN_HELPERS
 
     /// The table of an extension; `nil` if the runner does not offer it.
     static func table(_ identifier: String) -> UnsafeRawPointer? {
         switch identifier {
         case nested: unsafe UnsafeRawPointer(nestedTable.pointer)
         case watch: unsafe UnsafeRawPointer(watchTable.pointer)
+        case helpers: unsafe UnsafeRawPointer(portolan_host_helper_table())
         default: nil
         }
     }

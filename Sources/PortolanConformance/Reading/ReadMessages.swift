@@ -16,6 +16,7 @@ struct ReadField: Hashable, Sendable {
 struct ReadResponse: Hashable, Sendable, CompletenessChecking {
     let status: Int32
     let url, mimeType, charset, name: ReadText
+    /// -1 if the length is unknown.
     let expectedLength: Int64
     var fields: [ReadField]?
     let storage: Int32
@@ -27,7 +28,8 @@ struct ReadResponse: Hashable, Sendable, CompletenessChecking {
     }
 
     init(_ response: portolan_response) {
-        unsafe (status, expectedLength, storage) = (response.status, response.expected_length, response.storage.rawValue)
+        unsafe (status, storage) = (response.status, response.storage.rawValue)
+        unsafe expectedLength = response.expected_length == 0 ? response.knownLength ?? -1 : response.expected_length
         unsafe (url, mimeType) = (ReadText(response.url), ReadText(response.mime_type))
         unsafe (charset, name) = (ReadText(response.text_encoding), ReadText(response.suggested_name))
         unsafe fields = ReadField.list(response.fields, response.field_count)

@@ -63,7 +63,7 @@ final class Arena {
         unsafe cValue.mime_type = string(response.mimeType)
         unsafe cValue.text_encoding = string(response.textEncoding)
         unsafe cValue.suggested_name = string(response.suggestedName)
-        unsafe cValue.expected_length = response.expectedLength ?? -1
+        unsafe (cValue.expected_length, cValue.has_length) = (response.expectedLength ?? -1, response.expectedLength == nil ? 0 : 1)
         unsafe cValue.fields = fields(response.fields)
         unsafe cValue.field_count = response.fields.count
         unsafe cValue.storage = portolan_storage(rawValue: response.storage.rawValue)

@@ -35,7 +35,9 @@ extension PluginResponse {
     init(_ cValue: portolan_response) {
         unsafe self.init(
             status: cValue.status, url: cValue.url.text, mimeType: cValue.mime_type.text, textEncoding: cValue.text_encoding.text,
-            suggestedName: cValue.suggested_name.text, expectedLength: cValue.expected_length < 0 ? nil : cValue.expected_length,
+            suggestedName: cValue.suggested_name.text,
+            expectedLength: cValue.expected_length > 0 || (cValue.expected_length == 0 && cValue.has_length != 0)
+                ? cValue.expected_length : nil,
             fields: [PluginField](cValue.fields, count: cValue.field_count),
             storage: Storage(rawValue: cValue.storage.rawValue) ?? .notAllowed)
     }

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolan
+package import CPortolan
 import HTTPTypes
 import PortolanCore
+
+extension portolan_response {
+    /// The length of the body; `nil` if it is unknown.
+    package var knownLength: Int64? {
+        unsafe expected_length > 0 || (expected_length == 0 && has_length != 0) ? expected_length : nil
+    }
+}
 
 extension Response {
     /// Decodes a response from a plugin.
@@ -21,7 +28,7 @@ extension Response {
             url: Self.url(of: response, for: request),
             mimeType: Self.mimeType(of: response),
             textEncodingName: Self.charset(of: response),
-            expectedLength: response.expected_length < 0 ? nil : response.expected_length,
+            expectedLength: response.knownLength,
             suggestedFilename: response.suggested_name.isPresent ? response.suggested_name.repairedText : nil,
             status: Self.status(of: response, isInterim: isInterim),
             fields: HTTPFields(reading: response.fields, count: response.field_count))

@@ -20,7 +20,7 @@ extension portolan_response {
         unsafe mime_type = arena.string(response.mimeType?.essence)
         unsafe text_encoding = arena.string(response.textEncodingName)
         unsafe suggested_name = arena.string(response.suggestedFilename)
-        unsafe expected_length = response.expectedLength ?? -1
+        unsafe (expected_length, has_length) = (response.expectedLength ?? -1, response.expectedLength == nil ? 0 : 1)
         unsafe (fields, field_count) = arena.list(response.fields)
         unsafe self.storage = portolan_storage(storage)
     }

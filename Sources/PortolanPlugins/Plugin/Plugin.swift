@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolan
 public import Logging
 import PortolanBinding
 public import PortolanCore
@@ -100,6 +101,7 @@ public struct Plugin: Sendable {
         switch identifier {
         case NestedTable.identifier: unsafe UnsafeRawPointer(NestedTable.pointer)
         case WatchTable.identifier: unsafe UnsafeRawPointer(WatchTable.pointer)
+        case PORTOLAN_HELPERS: unsafe UnsafeRawPointer(portolan_host_helper_table())
         default: nil
         }
     }

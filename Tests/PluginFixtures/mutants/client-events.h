@@ -84,7 +84,7 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
 
 static portolan_response make_response(int64_t length) {
     portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"), .text_encoding = PORTOLAN_TEXT("utf-8"),
-                                   .expected_length = length };
+                                   .expected_length = length, .has_length = 1 };
 #ifdef BODY_01b
     response.mime_type = (portolan_string)PORTOLAN_TEXT("text/html");
 #endif

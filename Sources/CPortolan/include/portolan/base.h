@@ -45,7 +45,7 @@
 /// The version of the contract. A host and a plugin with different major versions do not load each other. A minor
 /// version only appends members and names.
 #define PORTOLAN_ABI_MAJOR 1u
-#define PORTOLAN_ABI_MINOR 2u
+#define PORTOLAN_ABI_MINOR 3u
 
 /// For the entry function: exports it even if the library is built with `-fvisibility=hidden`.
 #define PORTOLAN_EXPORT __attribute__((visibility("default")))

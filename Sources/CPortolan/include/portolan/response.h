@@ -15,7 +15,8 @@ PORTOLAN_ENUM(portolan_storage) {
     PORTOLAN_STORE = 2
 };
 
-/// A response without its body. The receiver copies what it keeps before the call returns.
+/// A response without its body. The receiver copies what it keeps before the call returns. Zeroed except for `size`: no
+/// status, the URL of the request, a body of unknown type and length, and not to be stored.
 typedef struct portolan_response {
     uint32_t size;
     /// 0 if the protocol has none; 100 to 199 only in an interim response.
@@ -28,14 +29,16 @@ typedef struct portolan_response {
     portolan_string text_encoding;
     /// A file name for saving, without a path. The host makes it safe. Absent: the host makes a name from the URL.
     portolan_string suggested_name;
-    /// The number of body bytes that will be delivered: -1 if unknown, 0 for an empty body. So a response that does not
-    /// set it promises an empty body. Check: BODY-02, BODY-06, BODY-07
+    /// The number of body bytes that will be delivered, or -1 if it is unknown. If `has_length` is 0, 0 also means unknown,
+    /// so a zeroed response promises nothing. Check: BODY-02, BODY-06, BODY-07
     int64_t expected_length;
     /// Check: SEC-08
     const portolan_field *PORTOLAN_NULLABLE fields;
     size_t field_count;
     portolan_storage storage;
-    uint32_t reserved;
+    /// 1: `expected_length` 0 means an empty body. Since version 1.3; before, this was a reserved member, and 0 always meant an
+    /// empty body.
+    uint32_t has_length;
 } portolan_response;
 
 PORTOLAN_END

@@ -132,7 +132,7 @@ struct CTemplate {
             length += sizeof after - 1;
 
             portolan_response response = { .size = sizeof response, .mime_type = PORTOLAN_TEXT("text/plain"),
-                                           .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = (int64_t)length };
+                                           .text_encoding = PORTOLAN_TEXT("utf-8"), .expected_length = (int64_t)length, .has_length = 1 };
             if (client->did_receive_response(client, &response) == PORTOLAN_STOPPED) return;
             int32_t wants_body = !portolan_equal(load->request->method, PORTOLAN_STRING("HEAD"));
             if (wants_body && client->did_load(client, text, length) == PORTOLAN_STOPPED) return;
