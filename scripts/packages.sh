@@ -87,6 +87,6 @@ fi
 [ ${#missing[@]} = 0 ] || scripts/apt.sh install "${missing[@]}"
 
 case ${1:-} in
-test) scripts/servers.sh nginx squid atftpd httpbin ;;
+test) scripts/servers.sh nginx squid atftpd memcached httpbin ;;
 run | bench) scripts/servers.sh nginx ;;
 esac

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs servers for the tests in .build/servers, if the machine does not have them.
-#   scripts/servers.sh [nginx] [squid] [atftpd] [httpbin]
-# The packages of nginx, squid and atftpd are unpacked and not installed, because they would start a service.
+#   scripts/servers.sh [nginx] [squid] [atftpd] [memcached] [httpbin]
+# The packages of all but httpbin are unpacked and not installed, because they would start a service.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=.build/servers
@@ -11,10 +11,12 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin
 daemon() { # name package…
     local name=$1
     shift
-    command -v "$name" >/dev/null 2>&1 || [ -x "$here/usr/sbin/$name" ] || scripts/apt.sh unpack "$here" "$@"
-    [ -x "$here/usr/sbin/$name" ] || return 0
+    local folder=$here/usr/sbin
+    [ "$name" != memcached ] || folder=$here/usr/bin
+    command -v "$name" >/dev/null 2>&1 || [ -x "$folder/$name" ] || scripts/apt.sh unpack "$here" "$@"
+    [ -x "$folder/$name" ] || return 0
     # The libraries can be installed, because they start no service. Those of Perl are for helper programs that the tests do not use.
-    if ldd "$here/usr/sbin/$name" | grep -q 'not found'; then
+    if ldd "$folder/$name" | grep -q 'not found'; then
         local library libraries=()
         for library in $(apt-cache show --no-all-versions "$name" | sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/[ (|].*//'); do
             case $library in
@@ -47,6 +49,7 @@ for name; do
     nginx) daemon nginx nginx ;;
     squid) daemon squid squid squid-common squid-langpack ;;
     atftpd) daemon atftpd atftpd ;;
+    memcached) daemon memcached memcached ;;
     httpbin) httpbin ;;
     esac
 done

@@ -10,6 +10,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -198,6 +200,45 @@ static inline int portolan_children(pid_t *children, int room) {
     }
     if (folder) closedir(folder);
     return count;
+}
+
+/* Reads every byte in a way that depends on its value, so that memcheck reports uninitialised ones, with their origin. */
+static inline void portolan_depend_on(const void *bytes, size_t size) {
+    const unsigned char *byte = (const unsigned char *)bytes;
+    for (size_t i = 0; i < size; i++) {
+        if (byte[i]) __asm__ volatile("");
+    }
+}
+
+/* Whether something accepts TCP connections at this port of 127.0.0.1. */
+static inline int portolan_accepts_connections(uint16_t port) {
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return 0;
+    int result = connect(descriptor, (struct sockaddr *)&address, sizeof address);
+    close(descriptor);
+    return result == 0;
+}
+
+/* A TCP port of 127.0.0.1 that nothing uses now; 0 if there is none. Another program can take it before the caller does. */
+static inline uint16_t portolan_free_port(void) {
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof address;
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return 0;
+    int is_bound = bind(descriptor, (struct sockaddr *)&address, size) == 0 && getsockname(descriptor, (struct sockaddr *)&address, &size) == 0;
+    close(descriptor);
+    return is_bound ? ntohs(address.sin_port) : 0;
+}
+
+/* A file in memory with `size` bytes, which cannot change its size; -1 if it can't be created. */
+static inline int portolan_error_output_file(size_t size) {
+    enum { CLOSE_ON_EXEC = 1, ALLOW_SEALING = 2, ADD_SEALS = 1033, SEAL_SHRINK = 2, SEAL_GROW = 4 }; /* <sys/memfd.h> needs _GNU_SOURCE */
+    int file = (int)syscall(SYS_memfd_create, "portolan-check", CLOSE_ON_EXEC | ALLOW_SEALING);
+    if (file < 0) return -1;
+    if (ftruncate(file, (off_t)size) == 0 && fcntl(file, ADD_SEALS, SEAL_SHRINK | SEAL_GROW) == 0) return file;
+    close(file);
+    return -1;
 }
 
 /* The text that a signal handler writes into memory that outlives its process. */

@@ -285,6 +285,18 @@ import Testing
         #expect(CrashStack(places: [.init(object: "?", offset: 1)]).named(by: &names, library: "tide.so").function == nil)
     }
 
+    /// The functions that end the process after a panic or an uncaught exception say nothing about its cause.
+    @Test(arguments: [
+        ("abort", true), ("abort_transfer", false), ("raise", true), ("raise_alarm", false), ("std::panicking::begin_panic_handler", true),
+        ("core::panicking::panic_fmt", true), ("core::option::expect_failed", true), ("rust_begin_unwind", true), ("__cxa_throw", true),
+        ("__cxxabiv1::__terminate(void (*)())", true), ("std::terminate()", true), ("std::vector<int>::at(unsigned long)", false),
+        ("hello::load", false), ("core::ops::function::FnOnce::call_once", false), ("_Unwind_Resume", true),
+    ])
+    func runtimeFunctionsAreRecognised(function: String, endsProcess: Bool) {
+        #expect(StackFrame(object: "tide.so", function: function, file: nil, line: nil).endsProcess == endsProcess)
+        #expect(!StackFrame(object: "tide.so", function: nil, file: nil, line: nil).endsProcess)
+    }
+
     @Test func equalCausesAreReportedOnce() throws {
         var results = try results() + [CheckResult(try rule("LIFE-01"), .crashed), CheckResult(try rule("LIFE-02"), .hung)]
         try #require(results.count > 5)

@@ -340,16 +340,15 @@ final class BindingExecution: @unchecked Sendable {
         while true {
             let count = try unsafe context.readBody(into: chunk)
             guard count > 0 else { break }
-            guard bytes.count + count <= Self.bodyLimit else {
-                throw ExecutionEnd(.limitExceeded, "the request's body has over \(Self.bodyLimit) bytes, which is the limit of a binding")
+            guard bytes.count + count <= BindingInstance.bodyLimit else {
+                throw ExecutionEnd(
+                    .limitExceeded, "the request's body has over \(BindingInstance.bodyLimit) bytes, which is the limit of a binding")
             }
             unsafe bytes.append(contentsOf: chunk[..<count])
         }
         body = bytes
         return bytes
     }
-
-    private static let bodyLimit = 64 << 20
 
     // MARK: Callbacks
 

@@ -6,6 +6,9 @@ package import PortolanCore
 /// The state of one loaded binding: its library's functions, settings and callbacks. All its loads share it.
 @safe
 package final class BindingInstance: Sendable {
+    /// The limit of a request's body in bytes. A binding reads the whole body before it passes it to a function.
+    package static let bodyLimit = 64 << 20
+
     let linkedProgram: LinkedProgram
     let settings: [String: PropertyValue]
     let libraryName: String

@@ -47,6 +47,13 @@ struct CheckCommand: ParsableCommand {
         completion: .file())
     var loads: String?
 
+    @Option(
+        name: .customLong("have"),
+        help: ArgumentHelp(
+            "A server that runs already, for URLs that need it. The other servers of the manifest's 'services' are started, and ended after the checks.",
+            valueName: "name=host:port"))
+    var runningServers: [RunningServer] = []
+
     @Option(help: ArgumentHelp("Run this many checks at the same time.", valueName: "number"))
     var jobs = 2
 
@@ -111,6 +118,9 @@ struct CheckCommand: ParsableCommand {
         if sanitizer, memcheckFolder == nil {
             try Memcheck.replaceProcess(checking: runner.target, plugin, CommandLine.arguments, in: folder)
         }
+        let servers = CheckServers(for: runner.target, running: runningServers, in: folder)
+        defer { servers.end() }
+        runner.target = servers.target
         runner.folder = folder
         (runner.seed, runner.timeLimit) = (seed, .seconds(timeout))
         runner.makeNestedLoader = CheckTarget.nestedLoader(for: runner.target)
@@ -143,6 +153,7 @@ struct CheckCommand: ParsableCommand {
         let summary = Summary(results)
         try write(summary, runner.target, plugin)
         guard !summary.isSuccess else { return }
+        if chosenFormat == .text { try StandardOutput.write(servers.outputLines.map { PlainText.line($0) + "\n" }.joined()) }
         throw Failure(
             .checkFailed,
             summary.isSkippedEntirely ? "no check of '\(plugin)' could run, so the result says nothing about the plugin; -v shows why" : nil
@@ -221,6 +232,7 @@ struct CheckCommand: ParsableCommand {
     /// Returns a command that checks the same plugin with the same options. The caller appends a filter for the checks.
     private func command(for plugin: String) -> String {
         "portolan check \(Self.quoted(plugin)) --seed \(seed)" + (loads.map { " --loads \(Self.quoted($0))" } ?? "")
+            + runningServers.map { " --have \(Self.quoted("\($0.name)=\($0.address)"))" }.joined()
             + (timeout == 20 ? "" : " --timeout \(timeout)") + (sanitizer ? " --sanitizer" : "")
     }
 

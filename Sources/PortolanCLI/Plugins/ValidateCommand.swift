@@ -86,10 +86,10 @@ struct PluginValidation {
     /// - Throws: ``PluginProblem`` if the manifest's conformance section is invalid.
     static func warnings(of plugin: InstalledPlugin) throws(PluginProblem) -> [String] {
         let warnings = plugin.warnings.map(\.description)
-        guard try plugin.readingConformance().manifest.conformance == nil else { return warnings }
-        return warnings + [
-            "\(plugin.manifestPath): MANIF-05: no conformance section describes the results of its URLs; write one for 'portolan check'"
-        ]
+        let missing =
+            try plugin.readingConformance().manifest.conformance?.missingExamples.map { "its conformance section \($0); add one" }
+            ?? ["no conformance section describes the results of its URLs; write one"]
+        return warnings + missing.map { "\(plugin.manifestPath): MANIF-05: \($0) for 'portolan check'" }
     }
 
     /// Opens the plugin in a separate process, and adds the problems.

@@ -32,6 +32,9 @@ struct ClientScript: Sendable {
     var nestedOutcome = NestedOutcome.loaded
     /// The number of bytes that a nested load gives in one piece.
     var nestedPieceSize = 64 << 10
+    /// Whether the memory that a plugin borrows from a nested load becomes inaccessible when the plugin closes the
+    /// load.
+    var revokesNestedMemory = false
     /// Whether each call into the load runs on a new thread. The calls stay serial.
     var changesThreads = false
     /// Whether the runner checks what each call into the load changes on its thread.

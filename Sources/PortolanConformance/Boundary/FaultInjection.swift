@@ -26,6 +26,7 @@ enum FaultInjection {
     private static let firstRefusedCall = Atomic(Int.max)
     private static let lastRefusedCall = Atomic(Int.max)
     private static let attemptedEnd = Mutex<String?>(nil)
+    private static let yieldsAtCalls = Atomic(false)
 
     /// Replaces the functions of `resource` that `library` calls.
     ///
@@ -45,6 +46,9 @@ enum FaultInjection {
         lastRefusedCall.store(numbers.upperBound, ordering: .sequentiallyConsistent)
     }
 
+    /// Lets another thread run at each call, so that threads interleave in the functions of the library.
+    static func yieldAtEachCall() { yieldsAtCalls.store(true, ordering: .relaxed) }
+
     /// Restarts the count, and refuses no call.
     static func allowAll() { refuse(Int.max...Int.max) }
 
@@ -62,6 +66,7 @@ enum FaultInjection {
     ///
     /// - Returns: Whether this call must be refused.
     private static func mustRefuseNextCall() -> Bool {
+        if yieldsAtCalls.load(ordering: .relaxed) { sched_yield() }
         let number = callCounter.add(1, ordering: .sequentiallyConsistent).newValue
         return number >= firstRefusedCall.load(ordering: .sequentiallyConsistent)
             && number <= lastRefusedCall.load(ordering: .sequentiallyConsistent)

@@ -77,7 +77,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
     var nestedLoads: NestedLoadCache { instanceContext.nestedLoads }
     private let isBlocking: Bool
     /// The load's number in the call log.
-    private let loadNumber: Int
+    let loadNumber: Int
 
     init(_ script: ClientScript, for request: Request, of handler: ProbedHandler) throws(CheckSkipped) {
         (self.script, self.request, instanceContext) = (script, request, handler.instance.instanceContext)

@@ -39,12 +39,15 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because loc
         storedImage = try script.stored.map { stored throws(CheckSkipped) in try StoredResponseImage(stored) }
         var load: UnsafeMutableRawPointer?
         let (pointer, storedPointer) = unsafe (image.pointer, storedImage?.pointer)
+        let (start, waitTimeBefore) = (MonotonicTime.now, ProcessorWait.ofThisThread)
         refusals = try unsafe ProbedRefusal.collect(handler.instance.argumentMemory) { refusal in
             client.entering(.make, url: request.request.url) {
                 unsafe load = make(handler.instance.state, pointer, storedPointer, client.table.pointer, refusal)
             }
         }
         unsafe self.load = unsafe load
+        let time = MonotonicTime.now - start - (ProcessorWait.ofThisThread - waitTimeBefore)
+        life.withLock { $0.callTimes.append((.make, time)) }
         if isMade { handler.instance.instanceContext.openCount.begin() }
     }
 

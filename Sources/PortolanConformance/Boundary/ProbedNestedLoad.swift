@@ -17,10 +17,13 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
     /// The change with which the plugin opened the nested load.
     let change: ReadStruct<ReadChange>
     private let state = ConditionLock(State())
-    /// The bytes that the plugin borrowed from `next`.
-    private var borrowedBytes: UnsafeMutableRawBufferPointer?
-    private var response: Shared<portolan_response>?
-    private var error: Shared<portolan_error>?
+    /// What the plugin borrows: the response and the error until `close`, and the bytes until the next call of `next`.
+    private var response: BorrowedValue<portolan_response>?
+    private var bytes: BorrowedValue<portolan_string>?
+    private var error: BorrowedValue<portolan_error>?
+    /// What the plugin borrowed before it closed the load. The memory stays mapped, so that nothing else gets its
+    /// address.
+    private var revoked: [AnyObject] = []
 
     private struct State {
         var outcome: NestedLoadCache.Outcome?
@@ -72,8 +75,6 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
         }
     }
 
-    deinit { unsafe borrowedBytes?.deallocate() }
-
     // MARK: Calls by the plugin
 
     /// The outcome, for which a blocking load waits; `nil` if an event-driven load must wait, or if the parent load was
@@ -101,9 +102,13 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
         case .success(let (data, response))?:
             var response = response
             response.expectedLength = parent.script.nestedOutcome.length(of: data)
-            let shared = unsafe self.response ?? Shared(CStorage(response, storage: .notAllowed))
-            unsafe self.response = shared
-            unsafe place.pointee = shared.pointer
+            let borrowed =
+                unsafe self.response
+                ?? BorrowedValue(isRevocable: parent.script.revokesNestedMemory) {
+                    unsafe portolan_response(response, storage: .notAllowed, in: &$0)
+                }
+            unsafe self.response = borrowed
+            unsafe place.pointee = borrowed.pointer
             return PORTOLAN_CONTINUE
         }
     }
@@ -129,11 +134,10 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
                 state.withLock { $0.hasReportedFailure = true }
                 return Int64(PORTOLAN_STOPPED.rawValue)
             }
-            unsafe borrowedBytes?.deallocate()
-            let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, piece.count), alignment: 16)
-            unsafe copy.copyBytes(from: piece)
-            unsafe borrowedBytes = copy
-            unsafe place.pointee = UnsafeRawPointer(copy.baseAddress)
+            let copy = Array(piece)
+            let borrowed = unsafe BorrowedValue(isRevocable: parent.script.revokesNestedMemory) { unsafe $0.string(copy) }
+            unsafe bytes = borrowed
+            unsafe place.pointee = UnsafeRawPointer(borrowed.pointer.pointee.bytes)
             return Int64(piece.count)
         }
     }
@@ -142,13 +146,22 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
         countUse()
         if parent.state.withLock(\.isStopped) { return nil }
         guard let failure = state.withLock(\.failure) else { return nil }
-        let shared = unsafe self.error ?? Shared(CStorage(failure))
-        unsafe self.error = unsafe shared
-        return unsafe shared.pointer
+        let borrowed =
+            unsafe self.error
+            ?? BorrowedValue(isRevocable: parent.script.revokesNestedMemory) {
+                unsafe CStorage<portolan_error>.encode(failure, in: &$0)
+            }
+        unsafe self.error = borrowed
+        return unsafe borrowed.pointer
     }
 
-    /// Records that the plugin closed the load.
+    /// Records that the plugin closed the load, and ends the borrow of everything that the load has given.
     func close() {
+        unsafe response?.revoke()
+        unsafe bytes?.revoke()
+        unsafe error?.revoke()
+        unsafe revoked += [response as AnyObject?, bytes, error].compactMap(\.self)
+        unsafe (response, bytes, error) = (nil, nil, nil)
         let thread = portolan_thread_number()
         let isInDestroy = parent.state.withLock { $0.functions[thread] == .destroy }
         state.withLock { ($0.closeCount, $0.isClosedInDestroy) = ($0.closeCount + 1, $0.isClosedInDestroy || isInDestroy) }
@@ -216,11 +229,35 @@ extension ClientScript.NestedOutcome {
     }
 }
 
-/// Shares ownership of a value that the plugin borrows.
+/// A value that the plugin borrows from a nested load, with everything that it points to.
 @safe
-private final class Shared<Root>: @unchecked Sendable {  // … because it does not change
-    private let storage: CStorage<Root>
-    var pointer: UnsafePointer<Root> { unsafe storage.pointer }
+private final class BorrowedValue<Root>: @unchecked Sendable {  // … because it does not change until it is made inaccessible
+    private enum Memory: ~Copyable {
+        case heap(CStorage<Root>)
+        case pages(ReadOnlyPages<Root>)
+    }
 
-    init(_ storage: consuming CStorage<Root>) { self.storage = storage }
+    private let memory: Memory
+    let pointer: UnsafePointer<Root>
+
+    /// - Parameter isRevocable: Whether the value is on pages of its own, unless no more memory can be mapped.
+    init(isRevocable: Bool, _ build: (inout CArena) -> Root) {
+        // `try?` because the check then misses a violation, but fails no plugin without a fault.
+        if isRevocable, let pages = try? ReadOnlyPages(build) {
+            unsafe pointer = pages.pointer
+            memory = .pages(pages)
+        } else {
+            let storage = CStorage(build)
+            unsafe pointer = storage.pointer
+            memory = .heap(storage)
+        }
+    }
+
+    /// Makes the memory inaccessible, if it is on pages of its own.
+    func revoke() {
+        switch memory {
+        case .heap: break
+        case .pages(let pages): pages.poison()
+        }
+    }
 }

@@ -15,4 +15,22 @@ enum MalformedURLSamples {
         ]
         return suffixes.map { "\(scheme):\($0)" }
     }
+
+    /// Returns the URL with a malformed percent-encoding at the end of its path, its query and its host.
+    static func withBrokenEscapes(_ url: String) -> [String] {
+        [appendingToPath("%zz", of: url), url + "?judge=%zz"] + inHost("%zz", of: url)
+    }
+
+    /// Returns the URL with `text` at the end of its path.
+    static func appendingToPath(_ text: String, of url: String) -> String {
+        let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
+        return url[..<end] + text + url[end...]
+    }
+
+    private static func inHost(_ text: String, of url: String) -> [String] {
+        let parts = url.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return [] }
+        let end = parts[1].firstIndex { "/?#:".contains($0) } ?? parts[1].endIndex
+        return ["\(parts[0])://\(parts[1][..<end])\(text)\(parts[1][end...])"]
+    }
 }

@@ -12,7 +12,7 @@ extension RuleCatalogue {
             "The storage policy is one of the published values.",
             because: "With an unknown value, a secret could be stored.",
             remedy: "Use a value of portolan_storage.",
-            check: eachLoad { record in
+            check: eachLoad(beside: [.large]) { record in
                 record.responses.compactMap(\.value).filter { !(0...2).contains($0.storage) }.map { "the storage policy is \($0.storage)" }
             }),
         .must(

@@ -19,7 +19,7 @@ extension RuleCatalogue {
                     guard
                         let record = try context.recordOfStoppedLoad(request, of: instance, atEvent: index, CheckContext.script(for: load))
                     else {
-                        throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                        throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04)")
                     }
                     guard let lateEvent = record.eventsAfterStop.first else { continue }
                     let place = lateEvent.within == .stop ? "from within stop" : "after stop had returned"
@@ -130,7 +130,7 @@ extension RuleCatalogue {
                 let leftovers = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
                     for index in [0, 1, 0, 1, 0, 1] {
                         guard try context.recordOfStoppedLoad(request, of: instance, atEvent: index, orAfter: time, script) != nil else {
-                            throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                            throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04)")
                         }
                     }
                     guard load.tags.contains(.challenges) else { return }

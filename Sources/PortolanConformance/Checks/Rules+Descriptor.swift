@@ -24,13 +24,16 @@ extension RuleCatalogue {
             "DESC-02", level: 1, isEnforced: true,
             "The library exports portolan_plugin_entry, and should export nothing else.",
             because: "Another exported name can clash with the same name in another plugin.",
-            remedy: "Compile with -fvisibility=hidden and put PORTOLAN_EXPORT on the entry function only."
+            remedy: """
+                Compile with -fvisibility=hidden, and put PORTOLAN_EXPORT on the entry function only. C++ also exports names of its \
+                standard library: link with -Wl,--version-script and a file that has 'global: portolan_plugin_entry' and 'local: *'.
+                """
         ) { context throws(CheckSkipped) in
             guard try context.library().entry != nil else { return context.fail("it does not export portolan_plugin_entry") }
             let others = try ELFFile(at: context.libraryPath()).exports.filter { $0 != "portolan_plugin_entry" }.sorted()
             guard let first = others.first else { return }
             context.warn(
-                "it exports \(others.count) more name\(others.count == 1 ? "" : "s"), such as '\(first)'; compile with -fvisibility=hidden")
+                "it exports \(ValueFormatting.count(others.count, "more name")), such as '\(first)'")
         },
         .must(
             "DESC-03", level: 1,
@@ -146,11 +149,12 @@ extension RuleCatalogue {
         },
         .must(
             "DESC-09", level: 1,
-            "Opening and describing the library changes no thread, file descriptor, signal, locale, working folder, umask or environment.",
+            "Opening and describing the library changes no thread, process, file descriptor, signal, locale, working folder, umask or environment.",
             because: "A computer may have a thousand plugins. Reading the descriptor of one must not change the process.",
             remedy: "Do nothing in constructors and in the entry function. Start in 'init'.", needsProcess: true
         ) { context throws(CheckSkipped) in
             let before = ProcessResources.snapshot()
+            let childrenBefore = Set(ProcessResources.children())
             let library = try context.library()
             if let entry = try library.entry {
                 _ = unsafe entry(PORTOLAN_ABI_MAJOR)
@@ -158,6 +162,10 @@ extension RuleCatalogue {
             }
             let after = ProcessResources.snapshot()
             context.fail(after.additions(since: before) + after.closedDescriptors(since: before))
+            let newProcesses = ProcessResources.children().filter { !childrenBefore.contains($0) }
+            if !newProcesses.isEmpty {
+                context.fail("it started \(ValueFormatting.count(newProcesses.count, "process", plural: "processes"))")
+            }
             context.fail(after.environment.changes(since: before.environment))
         },
         .should(
@@ -250,6 +258,12 @@ extension ClientCall {
         case .trailers(nil): ["\(function): there is a count of fields, but the fields can't be read"]
         default: []
         }
+    }
+
+    /// The parts whose memory cannot be read; one line each.
+    var unreadableParts: [String] {
+        if case .data(_, isReadable: false, _) = self { return ["\(function): the bytes can't be read"] }
+        return incompleteParts.filter { $0.hasSuffix("can't be read") }
     }
 
     /// Returns one line for each part of a structure that cannot be read.

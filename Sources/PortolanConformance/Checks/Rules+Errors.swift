@@ -138,11 +138,20 @@ extension RuleCatalogue {
         },
         .must(
             "ERR-07", level: 3, needs: .any,
-            "The plugin never calls exit or abort, and installs no process-wide handler.",
+            "The plugin never calls exit or abort, and installs no process-wide handler, also none with atexit.",
             because: "The process belongs to another program.",
             remedy: "Fail the load instead.", needsProcess: true
         ) { context throws(CheckSkipped) in
+            let statusBefore = ExitStatus.ofCopy()
             let library = try context.library()
+            let first = try context.instance()
+            try context.followAll(context.loads(.any), of: first)
+            if context.areAllLoadsIdle { first.end() }
+            if statusBefore == ExitStatus.expected, let status = ExitStatus.ofCopy(), status != ExitStatus.expected {
+                context.fail(
+                    "a program that ends with status \(ExitStatus.expected) ends with \(status), because of a handler of the plugin",
+                    remedy: "Register nothing with atexit or on_exit, and end nothing in a destructor of the library.")
+            }
             _ = FaultInjection.interpose(on: .end, for: library)
             signal(SIGPIPE, SIG_DFL)
             let before = ProcessEnvironment.current()

@@ -89,7 +89,7 @@ extension RuleCatalogue {
                             if index % 6 != 4 { try probedLoad.start() }
                             probedLoad.stop()
                             guard context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) != nil else {
-                                throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                                throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04)")
                             }
                         }
                     }
@@ -149,7 +149,7 @@ extension RuleCatalogue {
                     let (request, script) = try context.requestAndScript(load)
                     _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 0, script)
                 }
-                guard context.areAllLoadsIdle else { throw CheckSkipped("a load was still running after a stop (CANCEL-04, ORDER-07)") }
+                guard context.areAllLoadsIdle else { throw CheckSkipped("a load was still running after a stop (CANCEL-04)") }
                 instance.end()
             }
             let leftovers = try ProcessResources.leftBehind(within: .seconds(2), round).filter { $0.contains("thread") }
@@ -214,9 +214,11 @@ extension RuleCatalogue {
             for probedLoad in probedLoads { try probedLoad.start() }
             let start = MonotonicTime.now
             for probedLoad in probedLoads { probedLoad.stop() }
-            for probedLoad in probedLoads {
+            for (index, probedLoad) in probedLoads.enumerated() {
                 guard probedLoad.waitUntilIdle(.seconds(1)) else {
-                    return context.fail("one of 32 loads was still running one second after all of them were stopped")
+                    let url = loads[index % loads.count].url
+                    return context.fail(
+                        "one of 32 loads, '\(url)', was still running one second after all of them were stopped", about: probedLoad)
                 }
                 probedLoad.destroy()
             }

@@ -59,11 +59,27 @@ extension RuleCatalogue {
             "REDIR-01", level: 2, isEnforced: true, needs: .redirects,
             "A redirect has a target: an absolute, valid URL, or a response with a Location field.",
             because: "The host loads the target.",
-            remedy: "Resolve the URL against the request's URL first, or pass a response with a Location field and no URL."
+            remedy: """
+                Resolve the URL against the request's URL first, or pass a response with a Location field and no URL. Copy a part of the \
+                request's URL as it is, without decoding.
+                """
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 _ = try record.redirectIndex(load)
+                // The target can contain text from the request's path. `try?` because a text that is no URL reaches no
+                // plugin.
+                if let otherRequest = try? context.request(MalformedURLSamples.appendingToPath("/%3Fjudge%23judge", of: load.url)),
+                    try context.handler(for: otherRequest, of: instance) != nil,
+                    let otherRecord = try context.recordWhenIdle(otherRequest, of: instance, CheckContext.script(for: load))
+                {
+                    let texts = otherRecord.calls.compactMap { call in
+                        if case .redirect(let change, _) = call.call { change.value?.url.text } else { nil }
+                    }
+                    for text in texts where text.contains("?judge") || text.contains("#judge") {
+                        context.fail("\(otherRequest.url.shortDescription) is redirected to '\(text)', where a part of its path is decoded")
+                    }
+                }
                 for call in record.calls {
                     guard case .redirect(let change, _) = call.call, let target = call.redirectTarget(from: request) else { continue }
                     switch target {

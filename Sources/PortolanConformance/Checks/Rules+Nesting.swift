@@ -62,26 +62,34 @@ extension RuleCatalogue {
         },
         .must(
             "NEST-05", level: 3, needs: .nested,
-            "If the body of a nested load ends too early, at any byte, the outer load fails.",
+            "If the body of a nested load ends too early, at any byte, a load that reads to this end fails.",
             because: "Half an archive that looks complete is worse than none.",
-            remedy: "Check for the end mark of the format."
+            remedy: "If 'next' returns PORTOLAN_STOPPED, fail, with the error of the nested load as the cause."
         ) { context throws(CheckSkipped) in
             try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
                 let length = try context.nestedBodyLength(load, request, of: instance)
                 var script = CheckContext.script(for: load)
                 script.nestedPieceSize = max(1, length / 8)
+                var (finishes, missingErrors): ([Int], [Int]) = ([], [])
                 // Cuts a short body after each byte, and a long body in about 64 places.
                 for count in Set((0..<64).map { $0 * length / 64 } + [0, 1, length - 1]).sorted() where count < length {
                     script.nestedOutcome = .cut(after: count)
-                    guard let record = try context.recordWhenIdle(request, of: instance, script) else {
+                    let probedLoad = try context.make(request, of: instance, script)
+                    try probedLoad.start()
+                    guard let record = context.recordWhenIdle(probedLoad, within: context.loadTimeLimit) else {
                         return context.fail("'\(load.url)' did not end when its nested body was cut after \(count) bytes")
                     }
-                    if record.didFinish {
-                        context.fail("'\(load.url)' finished, although its nested load failed after \(count) of \(length) bytes")
-                    } else if record.failure?.value == nil {
-                        context.fail("'\(load.url)' gave no error when its nested load failed after \(count) of \(length) bytes")
-                    }
+                    // A load that needs only the first bytes, such as one member of an archive, does not reach the cut.
+                    guard probedLoad.client.state.withLock(\.nested).contains(where: \.hasReportedFailure) else { continue }
+                    if record.didFinish { finishes.append(count) } else if record.failure?.value == nil { missingErrors.append(count) }
                 }
+                func fail(_ phrase: String, _ counts: [Int]) {
+                    if counts.isEmpty { return }
+                    let places = "after \(ValueFormatting.list(counts)) of \(ValueFormatting.count(length, "byte"))"
+                    context.fail("'\(load.url)' \(phrase) its nested load had failed \(places)")
+                }
+                fail("finished, although", finishes)
+                fail("gave no error when", missingErrors)
             }
         },
         .must(
@@ -98,10 +106,18 @@ extension RuleCatalogue {
         .must(
             "NEST-08", level: 3, isEnforced: true, needs: .nested,
             "The load closes a nested load once, and does not use it after that.",
-            because: "The memory of a closed nested load is freed.",
-            remedy: "Forget the pointer when you close the nested load."
+            because: "The memory of a closed nested load, of its response, its bytes and its error is freed.",
+            remedy: """
+                Forget the pointers when you close the nested load, and copy before what you need later. In C++, a destructor can close it \
+                while an exception with its error is thrown.
+                """
         ) { context throws(CheckSkipped) in
-            try context.eachUse { load, use in
+            try context.eachUse { load, record, use in
+                let freedParts = Set(record.calls.flatMap(\.call.unreadableParts)).sorted()
+                if !freedParts.isEmpty {
+                    let parts = freedParts.joined(separator: "; ")
+                    context.fail("'\(load.url)' passed on memory of its nested load after it had closed it: \(parts)")
+                }
                 if use.closes > 1 { context.fail("'\(load.url)' closed its nested load \(use.closes) times") }
                 if use.isClosedInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
                 if use.usesAfterClose > 0 { context.fail("'\(load.url)' used its nested load after it had closed it") }
@@ -168,11 +184,12 @@ extension CheckContext {
 
     /// Calls `body` with each load that is tagged nested, after its start.
     func eachNested(
-        _ nestedOutcome: ClientScript.NestedOutcome, _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
+        _ nestedOutcome: ClientScript.NestedOutcome, revokesMemory: Bool = false,
+        _ body: (ConformanceLoad, ProbedLoad) throws(CheckSkipped) -> Void
     ) throws(CheckSkipped) {
         try eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
             var script = Self.script(for: load)
-            script.nestedOutcome = nestedOutcome
+            (script.nestedOutcome, script.revokesNestedMemory) = (nestedOutcome, revokesMemory)
             let probedLoad = try make(request, of: instance, script)
             try probedLoad.start()
             try body(load, probedLoad)
@@ -180,22 +197,23 @@ extension CheckContext {
     }
 
     /// Calls `body` with the use of each nested load: of loads that reach their end, of loads whose nested load fails,
-    /// and of loads that are stopped.
-    fileprivate func eachUse(_ body: (ConformanceLoad, (closes: Int, usesAfterClose: Int, isClosedInDestroy: Bool)) -> Void)
-        throws(CheckSkipped)
-    {
-        for nestedOutcome in [ClientScript.NestedOutcome.loaded, .failing(.accessDenied), .silent] {
-            try eachNested(nestedOutcome) { load, probedLoad throws(CheckSkipped) in
+    /// and of loads that are stopped. What a load borrows from its nested load becomes inaccessible when it closes the
+    /// nested load.
+    fileprivate func eachUse(
+        _ body: (ConformanceLoad, LoadRecord, (closes: Int, usesAfterClose: Int, isClosedInDestroy: Bool)) -> Void
+    ) throws(CheckSkipped) {
+        for nestedOutcome in [ClientScript.NestedOutcome.loaded, .cut(after: 1), .failing(.accessDenied), .silent] {
+            try eachNested(nestedOutcome, revokesMemory: true) { load, probedLoad throws(CheckSkipped) in
                 if nestedOutcome == .silent {
                     _ = probedLoad.client.state.wait(atMost: stopTimeLimit) { $0.nested.isEmpty && !$0.hasEnded ? nil : true }
                     probedLoad.stop()
                 }
-                guard recordWhenIdle(probedLoad, within: loadTimeLimit) != nil else {
+                guard let record = recordWhenIdle(probedLoad, within: loadTimeLimit) else {
                     throw CheckSkipped("'\(load.url)' did not end (LIFE-02)")
                 }
                 let nestedLoads = probedLoad.client.state.withLock(\.nested)
                 guard !nestedLoads.isEmpty else { throw CheckSkipped("'\(load.url)' opened no nested load (NEST-01)") }
-                for nested in nestedLoads { body(load, nested.use) }
+                for nested in nestedLoads { body(load, record, nested.use) }
             }
         }
     }

@@ -78,6 +78,7 @@ extension RuleCatalogue {
                         "beside other loads")
                 }
             }
+            try context.runInside(baseline, of: instance)
             // Loads can also mix the bytes of their uploads. The check sees this only if the server sends the upload
             // back.
             var isEchoed = false
@@ -110,13 +111,16 @@ extension RuleCatalogue {
         },
         .must(
             "THREAD-04", level: 3, needs: .succeeds,
-            "After each call, signal masks, signal handlers, locale and rounding mode are the same as before.",
+            "After each call, signal masks and handlers, locale, rounding mode, working folder, umask and environment are the same as before.",
             because: "All of these belong to the process.",
             remedy: "Restore what a library changed, or use its thread-safe functions.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            let instance = try context.instance()
             let loads = try context.loads(.any)
+            let plugin = try context.plugin()
+            let beforeInit = ProcessEnvironment.current()
+            let instance = try context.instance(of: plugin)
             let before = ProcessEnvironment.current()
+            context.fail(before.changes(since: beforeInit).map { "after init had returned, \($0)" })
             for load in loads {
                 var script = CheckContext.script(for: load)
                 // The thread's state is compared on the thread that calls the load's functions.
@@ -261,5 +265,116 @@ extension RuleCatalogue {
             if time > .milliseconds(10) { context.fail("200 ms without a load used \(ValueFormatting.time(time)) of processor time") }
             instance.end()
         },
+        .must(
+            "THREAD-09", level: 3, needs: .succeeds,
+            "'make' works on eight threads at the same time.",
+            because: "The host makes loads on each thread that asks for one.",
+            remedy: "Use no static buffer in 'make', and no function such as strtok.", needsProcess: true
+        ) { context throws(CheckSkipped) in
+            let instance = try context.instance()
+            let baseline = try context.baseline(.succeeds, of: instance, atMost: 8)
+            // `try?` because a handler of this process has no library. Its threads interleave by chance.
+            if let library = try? context.library(), FaultInjection.interpose(on: .memory, for: library) {
+                FaultInjection.yieldAtEachCall()
+            }
+            let end = MonotonicTime.now + .seconds(1)
+            for _ in 0..<8 where MonotonicTime.now < end && context.findings.isEmpty {
+                for (baselineLoad, probedLoad) in try context.makeConcurrently(baseline, of: instance) {
+                    if MonotonicTime.now < end {
+                        probedLoad.runOnThisThread()
+                        context.expectSame(probedLoad.record, as: baselineLoad, "made beside other loads")
+                    }
+                    probedLoad.destroy()
+                }
+            }
+            instance.end()
+        },
     ]
+}
+
+extension CheckContext {
+    /// Performs each load, and another one with other bytes from beginning to end inside one of its events: the
+    /// response, and then the next events. Both must have the results that they have alone.
+    fileprivate func runInside(_ baseline: [BaselineLoad], of instance: ProbedInstance) throws(CheckSkipped) {
+        let pairs = baseline.flatMap { outer in
+            baseline.filter { $0.result.body != outer.result.body && !$0.result.body.isEmpty }.map { (outer, $0) }
+        }
+        for (outer, inner) in pairs {
+            for eventIndex in 0..<3 {
+                let innerLoad = try make(inner.request, of: instance, inner.script)
+                var script = outer.script
+                script.whileDelivering = { [loadTimeLimit] index, _ in
+                    guard index == eventIndex else { return }
+                    // `try?` because this closure cannot throw. A load that does not start has no body, which the
+                    // comparison below notices.
+                    try? innerLoad.start()
+                    _ = innerLoad.waitUntilIdle(loadTimeLimit)
+                }
+                let outerLoad = try make(outer.request, of: instance, script)
+                try outerLoad.start()
+                let record = recordWhenIdle(outerLoad, within: loadTimeLimit * 2)
+                guard let record, record.events.count > eventIndex else {
+                    innerLoad.destroy()
+                    break
+                }
+                expectSame(record, as: outer, "while '\(inner.load.url)' ran inside one of its events")
+                if record.calls.contains(where: { if case .data(_, _, changed: true) = $0.call { true } else { false } }) {
+                    fail("'\(outer.load.url)': its bytes changed in did_load while '\(inner.load.url)' ran")
+                }
+                expectSame(recordWhenIdle(innerLoad, within: loadTimeLimit), as: inner, "inside an event of '\(outer.load.url)'")
+            }
+        }
+    }
+
+    /// Makes loads on eight threads, which begin at the same time. Each makes 64 loads.
+    fileprivate func makeConcurrently(
+        _ baseline: [BaselineLoad], of instance: ProbedInstance
+    ) throws(CheckSkipped) -> [(BaselineLoad, ProbedLoad)] {
+        let (threadCount, loadsPerThread) = (8, 64)
+        let readyThreads = Atomic(0)
+        let made = ConditionLock((loads: [(BaselineLoad, ProbedLoad)](), endedThreads: 0, reason: CheckSkipped?.none))
+        let handlers = try baseline.map { load throws(CheckSkipped) in
+            guard let handler = try handler(for: load.request, of: instance) else {
+                throw CheckSkipped("no handler accepts '\(load.load.url)' (CAN-01)")
+            }
+            return handler
+        }
+        for thread in 0..<threadCount {
+            do throws(LoadError) {
+                try PlatformThread.start {
+                    var loads: [(BaselineLoad, ProbedLoad)] = []
+                    var reason: CheckSkipped?
+                    do throws(CheckSkipped) {
+                        // The requests are made first, so that most of the time is spent in 'make'.
+                        let requests = try (0..<loadsPerThread).map { index throws(CheckSkipped) in
+                            let number = (thread + index) % baseline.count
+                            return (number, try RequestImage(baseline[number].request, instance.argumentMemory))
+                        }
+                        readyThreads.add(1, ordering: .sequentiallyConsistent)
+                        while readyThreads.load(ordering: .sequentiallyConsistent) < threadCount {}
+                        for (number, image) in requests {
+                            loads.append((baseline[number], try ProbedLoad(image, handlers[number], baseline[number].script)))
+                        }
+                    } catch {
+                        reason = error
+                        readyThreads.add(1, ordering: .sequentiallyConsistent)
+                    }
+                    made.withLockBroadcasting { [loads, reason] in
+                        $0.loads += loads
+                        $0.endedThreads += 1
+                        $0.reason = $0.reason ?? reason
+                    }
+                }
+            } catch {
+                throw CheckSkipped.resourceShortage(error.message)
+            }
+        }
+        guard made.wait(atMost: loadTimeLimit, for: { $0.endedThreads == threadCount ? true : nil }) == true else {
+            areAllLoadsIdle = false
+            throw CheckSkipped("'make' did not return on eight threads (LIFE-03)")
+        }
+        let (loads, reason) = made.withLock { ($0.loads, $0.reason) }
+        if let reason { throw reason }
+        return loads
+    }
 }

@@ -168,7 +168,9 @@ extension RuleCatalogue {
             because: "Bodies can be larger than memory.",
             remedy: "Send each piece before you read the next.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            let (length, requiredBytes, limit) = (Int64(1) << 30, Int64(64) << 20, 32 << 20)
+            // A binding reads the whole body before its call, up to a limit.
+            let wholeBody = context.target.manifest?.wholeBodyLimit ?? 0
+            let (length, requiredBytes, limit) = (Int64(1) << 30, Int64(63) << 20, 32 << 20 + 2 * wholeBody)
             try context.eachLoad(.uploads) { load, _, instance throws(CheckSkipped) in
                 // Performs one upload without a measurement, because the first upload allocates memory that later ones
                 // use again.
@@ -187,7 +189,7 @@ extension RuleCatalogue {
                 probedLoad.stop()
                 peak = max(peak, ProcessResources.residentBytes())
                 guard context.recordWhenIdle(probedLoad, within: context.stopTimeLimit) != nil else {
-                    throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04, ORDER-07)")
+                    throw CheckSkipped("'\(load.url)' was still running after a stop (CANCEL-04)")
                 }
                 let bytesGiven = probedLoad.client.state.withLock(\.endlessBytesGiven)
                 if peak - before > limit {

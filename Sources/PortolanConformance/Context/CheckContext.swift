@@ -54,8 +54,11 @@ final class CheckContext {
     /// The folder for the runner's temporary files.
     var temporaryFolder: String { instanceContext.folder }
 
-    /// - Parameter remedy: How to repair what the finding shows; `nil` if the rule's remedy fits.
-    func fail(_ detail: String, remedy: String? = nil) { add(.failure, detail, remedy) }
+    /// - Parameters:
+    ///   - remedy: How to repair what the finding shows; `nil` if the rule's remedy fits.
+    /// - load: The load that the finding is about, if others run at the same time. The last calls are then only its
+    /// own.
+    func fail(_ detail: String, remedy: String? = nil, about load: ProbedLoad? = nil) { add(.failure, detail, remedy, about: load) }
     func warn(_ detail: String) { add(.warning, detail) }
 
     /// Adds one failure for each of `details`.
@@ -63,11 +66,14 @@ final class CheckContext {
         for detail in details { fail(detail) }
     }
 
-    private func add(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil) {
+    private func add(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil, about load: ProbedLoad? = nil) {
         guard findings.count < Self.maximumFindingCount, instanceContext.steps.refusal == nil else { return }
         let finding = Finding(weight, Text.oneLine(detail, limit: 1000), remedy: remedy)
         guard !findings.contains(finding) else { return }
-        if weight == .failure, lastEvents == nil { lastEvents = instanceContext.callLog.lines }
+        if weight == .failure, lastEvents == nil {
+            let lines = instanceContext.callLog.lines
+            lastEvents = load.map { load in lines.filter { CallLogEntry($0)?.load == load.client.loadNumber } } ?? lines
+        }
         findings.append(finding)
     }
 

@@ -19,7 +19,9 @@ public struct ConformanceTarget: Sendable {
     /// Why the manifest cannot be read; `nil` if it can.
     let problem: PluginProblem?
     /// The URLs with their expected results. If it is empty, the checks know no URL to load.
-    public let loads: [ConformanceLoad]
+    public private(set) var loads: [ConformanceLoad]
+    /// Why a server that loads need does not run, by its name. A name without an entry is described nowhere.
+    private(set) var missingServers: [String: String] = [:]
 
     /// A library without a manifest.
     public init(library: String) {
@@ -61,6 +63,18 @@ public struct ConformanceTarget: Sendable {
     ///     check.
     public init(loads: [ConformanceLoad], handler makeHandler: @escaping @Sendable () throws(LoadError) -> any ProtocolHandler) {
         (source, manifest, problem, self.loads) = (.handler(makeHandler), nil, nil, loads)
+    }
+
+    /// Returns the target with loads that use these servers.
+    ///
+    /// - Parameters:
+    ///   - addresses: The host and the port of each server that runs, by its name.
+    ///   - missing: Why other servers do not run.
+    package func withServers(at addresses: [String: String], missing: [String: String] = [:]) -> Self {
+        var target = self
+        target.loads = loads.map { $0.withAddresses(addresses) }
+        target.missingServers = missing
+        return target
     }
 
     /// The path of the library; `nil` for a handler of this process.

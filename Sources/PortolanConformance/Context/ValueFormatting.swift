@@ -9,5 +9,13 @@ enum ValueFormatting {
         return "\(tenths / 10).\(tenths % 10) ms"
     }
 
-    static func count(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+    static func count(_ count: Int, _ noun: String, plural: String? = nil) -> String {
+        "\(count) \(count == 1 ? noun : plural ?? noun + "s")"
+    }
+
+    /// The first numbers, and how many more there are: `0, 1, 2 and 17 more`.
+    static func list(_ numbers: [Int], showing limit: Int = 3) -> String {
+        let shown = numbers.prefix(limit).map(String.init).joined(separator: ", ")
+        return numbers.count > limit ? "\(shown) and \(numbers.count - limit) more" : shown
+    }
 }

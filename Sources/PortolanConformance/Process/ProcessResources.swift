@@ -51,6 +51,13 @@ struct ProcessResources: Sendable {
         return descriptorTargets.filter { fcntl($0.key, F_GETFD) >= 0 }
     }
 
+    /// The children of this process, at most 1024. Further children are returned when these have ended.
+    static func children() -> [pid_t] {
+        var list = [pid_t](repeating: 0, count: 1024)
+        let count = unsafe portolan_children(&list, Int32(list.count))
+        return Array(list.prefix(Int(count)))
+    }
+
     /// The processor time that the whole process has used.
     static func processorTime() -> Duration {
         var time = timespec()

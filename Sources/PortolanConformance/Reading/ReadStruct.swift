@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPluginObservation
+
 /// A structure that begins with its size, as a plugin gave it.
 enum ReadStruct<Value> {
     /// The pointer is NULL.
@@ -38,6 +40,7 @@ extension ReadStruct {
             self = .unreadable
             return
         }
+        unsafe portolan_depend_on(pointer, MemoryLayout<Root>.size)
         self = unsafe .whole(read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self)))
     }
 

@@ -75,6 +75,9 @@ public struct HTMLReport: Sendable {
         if !result.stack.isEmpty {
             lines.append("<h3>Stack, innermost first</h3><pre>\(HTMLEscaping.escaped(result.stack.joined(separator: "\n")))</pre>")
         }
+        if !result.errorOutput.isEmpty {
+            lines.append("<h3>Standard error</h3><pre>\(HTMLEscaping.escaped(result.errorOutput.joined(separator: "\n")))</pre>")
+        }
         let timeline = Timeline(result.lastEvents)
         if !timeline.isEmpty { lines.append(timeline.figure) }
         return (lines + ["</details>"]).joined(separator: "\n")

@@ -26,6 +26,7 @@ package struct JSONReport: Sendable {
             "sentence": .string(result.rule.sentence), "reason": .string(result.reason), "remedy": .string(result.remedy),
             "again": .string(result.repeatCommand(command)), "note": .text(result.note), "ms": .milliseconds(result.duration),
             "lastEvents": .array(result.lastEvents.map(JSONValue.string)), "stack": .array(result.stack.map(JSONValue.string)),
+            "standardError": .array(result.errorOutput.map(JSONValue.string)),
         ]
     }
 

@@ -39,7 +39,8 @@ public struct TextReport: Sendable {
         guard result.verdict != .passed, result.verdict != .skipped else { return lines }
         lines += result.findings.flatMap(self.lines)
         lines += ["         why: \(result.reason)", "         fix: \(result.remedy)"]
-        if !result.stack.isEmpty { lines += ["         stack:"] + result.stack.prefix(12).map { "           \($0)" } }
+        if !result.stack.isEmpty { lines += ["         stack:"] + result.stack.map { "           \($0)" } }
+        if !result.errorOutput.isEmpty { lines += ["         standard error:"] + result.errorOutput.map { "           \($0)" } }
         if result.verdict != .warned, !result.lastEvents.isEmpty {
             lines += ["         last calls:"] + result.lastEvents.suffix(8).map { "           \($0)" }
         }

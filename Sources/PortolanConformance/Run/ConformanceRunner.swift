@@ -8,7 +8,7 @@ import PortolanPlugins
 ///     let runner = ConformanceRunner(ConformanceTarget(library: "/usr/lib/portolan/tide.so"))
 ///     let result = runner.result(of: check)
 public struct ConformanceRunner: Sendable {
-    public let target: ConformanceTarget
+    public package(set) var target: ConformanceTarget
     /// The seed of random input.
     public var seed: UInt64 = 0
     /// The time after which a check counts as hung. Each load in the check can take a quarter of this time.

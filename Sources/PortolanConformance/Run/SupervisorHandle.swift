@@ -21,6 +21,7 @@ final class SupervisorHandle {
     let reportReadEnd: Int32
     private let callLog: CallLog
     private let signedResult: SignedResult
+    private let errorOutput: ErrorOutput
     private let runner: ConformanceRunner
     private(set) var runningCheck: RunningCheck?
 
@@ -46,7 +47,7 @@ final class SupervisorHandle {
     init(
         _ runner: ConformanceRunner, _ checks: [ConformanceCheck], otherSupervisors: [SupervisorHandle]
     ) throws(CheckSkipped) {
-        let (callLog, signedResult) = (try CallLog(), try SignedResult())
+        let (callLog, signedResult, errorOutput) = (try CallLog(), try SignedResult(), try ErrorOutput())
         var (orderEnds, reportEnds): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard unsafe pipe(&orderEnds) == 0 else { throw CheckSkipped.resourceShortage("no pipe could be created (errno \(errno))") }
         guard unsafe pipe(&reportEnds) == 0 else {
@@ -62,8 +63,8 @@ final class SupervisorHandle {
                 for end in [orderEnds[1], reportEnds[0]] { close(end) }
                 for other in otherSupervisors { other.closeResources() }
                 SupervisorProcess(
-                    runner: runner, checks: checks, callLog: callLog, result: signedResult, runnerProcess: runnerProcess,
-                    orderReadEnd: orderEnds[0], reportWriteEnd: reportEnds[1]
+                    runner: runner, checks: checks, callLog: callLog, result: signedResult, errorOutput: errorOutput,
+                    runnerProcess: runnerProcess, orderReadEnd: orderEnds[0], reportWriteEnd: reportEnds[1]
                 ).serve()
             }
             if child > 0 { RunnerSignals.add(processID: child, orderWriteEnd: orderEnds[1]) }
@@ -76,12 +77,13 @@ final class SupervisorHandle {
             throw CheckSkipped.resourceShortage("no process could be created (errno \(errorNumber))")
         }
         (processID, orderWriteEnd, reportReadEnd) = (child, orderEnds[1], reportEnds[0])
-        (self.callLog, self.signedResult, self.runner) = (callLog, signedResult, runner)
+        (self.callLog, self.signedResult, self.errorOutput, self.runner) = (callLog, signedResult, errorOutput, runner)
     }
 
     /// Closes this supervisor's descriptors and unmaps its memory. A newly forked supervisor calls it for the others.
     private func closeResources() {
         for end in [orderWriteEnd, reportReadEnd] { close(end) }
+        errorOutput.closeInChild()
         callLog.unmap()
         signedResult.unmap()
     }
@@ -94,6 +96,7 @@ final class SupervisorHandle {
     ///   - hungSteps: The steps that hung in earlier checks.
     func run(_ check: ConformanceCheck, at index: Int, avoiding hungLoads: HungLoads, hungSteps: HungSteps) {
         callLog.clear()
+        errorOutput.clear()
         signedResult.renew()
         let start = MonotonicTime.now
         runningCheck = RunningCheck(check: check, start: start, deadline: start + runner.timeLimit + Self.reportTimeout)
@@ -127,7 +130,7 @@ final class SupervisorHandle {
             note: "the supervisor process of this check exited, sent an invalid report, or did not respond"
                 + CallLogEntry.place(after: callLog.lines))
         result.duration = MonotonicTime.now - runningCheck.start
-        result.lastEvents = callLog.lines
+        (result.lastEvents, result.errorOutput) = (callLog.lines, errorOutput.lines)
         return (Outcome(result: result), true)
     }
 
@@ -136,7 +139,9 @@ final class SupervisorHandle {
         result.duration = MonotonicTime.now - runningCheck.start
         result.memory = runner.memcheck?.log(of: report.processID)
         // Each finding of a completed check already lists its last events.
-        if result.verdict == .crashed || result.verdict == .hung { result.lastEvents = callLog.lines }
+        if result.verdict == .crashed || result.verdict == .hung {
+            (result.lastEvents, result.errorOutput) = (callLog.lines, errorOutput.lines)
+        }
         return Outcome(result: result, remainingProcessNames: report.remainingProcessNames, supervisorProcessID: processID)
     }
 

@@ -86,7 +86,7 @@ struct SupervisorPool {
         let ownProcesses = Set(supervisors.map(\.processID) + [runner.folder?.remover].compactMap { $0 })
         let deadline = MonotonicTime.now + .seconds(5)
         while MonotonicTime.now < deadline {
-            let orphans = SupervisorProcess.children().filter { !ownProcesses.contains($0) }
+            let orphans = ProcessResources.children().filter { !ownProcesses.contains($0) }
             if orphans.isEmpty { return }
             for orphan in orphans {
                 kill(orphan, SIGKILL)

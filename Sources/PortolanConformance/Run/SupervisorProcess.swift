@@ -16,6 +16,7 @@ struct SupervisorProcess {
     let checks: [ConformanceCheck]
     let callLog: CallLog
     let result: SignedResult
+    let errorOutput: ErrorOutput
     let runnerProcess: pid_t
     /// The pipe from which orders are read, and the pipe to which reports are written.
     let orderReadEnd, reportWriteEnd: Int32
@@ -37,6 +38,8 @@ struct SupervisorProcess {
         // If SIGCHLD were ignored, the kernel would discard the statuses of children that end.
         signal(SIGCHLD, SIG_DFL)
         ChildProcess.redirectStreamsToNull()
+        errorOutput.redirect()
+        errorOutput.closeInChild()
         _ = portolan_adopt_descendants(1)
         _ = portolan_signal_at_end_of_parent(SIGTERM)
         guard getppid() == runnerProcess else { exitNow() }
@@ -126,7 +129,7 @@ struct SupervisorProcess {
     /// Kills the descendants that became children of this process when `child` ended. One of them traces `child`
     /// (`ptrace(2)`), so that this process is not notified of the end of `child`.
     private func endTracers(of child: pid_t) {
-        for process in Self.children() where process != child { kill(process, SIGKILL) }
+        for process in ProcessResources.children() where process != child { kill(process, SIGKILL) }
     }
 
     // MARK: Leftovers
@@ -140,7 +143,7 @@ struct SupervisorProcess {
         while hasChildren {
             let remainingTime = deadline - MonotonicTime.now
             if remainingTime <= .zero {
-                let names = Self.children().map { Self.name(of: $0) }
+                let names = ProcessResources.children().map { Self.name(of: $0) }
                 endAll()
                 return names
             }
@@ -164,20 +167,13 @@ struct SupervisorProcess {
     private func endAll() {
         let deadline = MonotonicTime.now + Self.endLimit
         while hasChildren, MonotonicTime.now < deadline {
-            for child in Self.children() { kill(child, SIGKILL) }
+            for child in ProcessResources.children() { kill(child, SIGKILL) }
             var signals = sigset_t()
             unsafe sigemptyset(&signals)
             unsafe sigaddset(&signals, SIGCHLD)
             var sender: pid_t = 0
             _ = unsafe portolan_await_signal(&signals, 20_000_000, &sender)
         }
-    }
-
-    /// The children of this process, at most 1024. Further children are returned when these have ended.
-    static func children() -> [pid_t] {
-        var list = [pid_t](repeating: 0, count: 1024)
-        let count = unsafe portolan_children(&list, Int32(list.count))
-        return Array(list.prefix(Int(count)))
     }
 
     private static func name(of process: pid_t) -> String {

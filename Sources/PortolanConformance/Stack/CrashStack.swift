@@ -22,8 +22,12 @@ struct CrashStack: Hashable, Sendable {
     func named(by names: inout StackNames, library: String?) -> NamedStack {
         var last = places.lastIndex(where: \.isOfPlugin)
         if last == nil { last = places.indices.last }
-        let shownPlaces = Array(places.prefix((last ?? -1) + 1).prefix(Self.maximumPlaceCount))
+        var shownPlaces = Array(places.prefix((last ?? -1) + 1))
         names.lookUp(shownPlaces.filter { !$0.isOfRunner || !shownPlaces.contains(where: \.isOfPlugin) })
+        // How a language ends the process after a panic or an exception is the same for all of them.
+        let placesOfProgram = shownPlaces.filter { place in !names.frames(at: [place]).allSatisfy(\.endsProcess) }
+        if placesOfProgram.contains(where: \.isOfPlugin) { shownPlaces = placesOfProgram }
+        shownPlaces = Array(shownPlaces.prefix(Self.maximumPlaceCount))
         let pluginPlaces = shownPlaces.filter(\.isOfPlugin)
         let libraryPlaces = pluginPlaces.filter { place in
             library.map { LibraryPath.name(of: $0) == LibraryPath.name(of: place.object) } ?? false

@@ -19,6 +19,25 @@ extension StackFrame {
         // The names come from the plugin's compiler, so they are made one line.
         return Text.oneLine(place.map { "\(name) (\($0))" } ?? name, limit: 300)
     }
+
+    /// Whether the function belongs to the part of a language's runtime that ends a process: after abort(3), a panic in
+    /// Rust, or an exception in C++ that nobody catches. A plugin in Rust contains this part.
+    var endsProcess: Bool {
+        guard let function else { return false }
+        return Self.functionsThatEndTheProcess.contains(function) || Self.namesOfRuntimes.contains(where: function.hasPrefix)
+    }
+
+    private static let functionsThatEndTheProcess: Set = [
+        "abort", "__GI_abort", "raise", "__GI_raise", "gsignal", "pthread_kill", "__pthread_kill_implementation", "__assert_fail",
+        "__assert_fail_base",
+    ]
+    /// The starts of the names of such functions.
+    private static let namesOfRuntimes = [
+        "_Unwind_", "std::terminate", "__cxa_", "__cxxabiv1::", "__gnu_cxx::__verbose_terminate_handler", "rust_begin_unwind", "rust_panic",
+        "__rust_", "core::panicking::",
+        "std::panicking::", "std::panic::", "std::process::abort", "std::sys::", "std::sys_common::", "core::option::expect_failed",
+        "core::option::unwrap_failed", "core::result::unwrap_failed",
+    ]
 }
 
 enum LibraryPath {

@@ -14,6 +14,8 @@ public struct CheckResult: Hashable, Sendable {
     public internal(set) var lastEvents: [String]
     /// The stack of a crash, innermost first, as far as it is known.
     public internal(set) var stack: [String]
+    /// The last lines that the plugin wrote to standard error before a crash or a hang, at most eight.
+    public internal(set) var errorOutput: [String]
     public internal(set) var duration: Duration
     /// The loads of the target that did not end although the client did nothing unusual.
     var hungLoads = HungLoads()
@@ -33,7 +35,7 @@ public struct CheckResult: Hashable, Sendable {
         self.verdict = verdict
         self.findings = findings
         self.note = note
-        (lastEvents, stack, duration) = ([], [], .zero)
+        (lastEvents, stack, errorOutput, duration) = ([], [], [], .zero)
     }
 }
 

@@ -6,6 +6,9 @@ import PortolanCore
 import PortolanJSON
 
 extension InstalledPlugin {
+    /// The limit of a request's body in bytes, if the plugin reads the whole body before it uses it, as a binding does.
+    package var wholeBodyLimit: Int? { manifest.bindsLibrary ? BindingInstance.bodyLimit : nil }
+
     /// Opens the library of a binding, and creates its handler.
     ///
     /// - Parameter path: the checked path of the library.

@@ -74,7 +74,14 @@ extension PluginManifest {
               "required": ["loads"],
               "additionalProperties": false,
               "properties": {
-                "loads": { "type": "array", "minItems": 1, "maxItems": 1024, "items": { "$ref": "#/$defs/load" } }
+                "loads": { "type": "array", "minItems": 1, "maxItems": 1024, "items": { "$ref": "#/$defs/load" } },
+                "services": {
+                  "description": "The servers that loads need, by name.",
+                  "type": "object",
+                  "maxProperties": 16,
+                  "propertyNames": { "pattern": "^[A-Za-z0-9-]{1,63}$" },
+                  "additionalProperties": { "$ref": "#/$defs/service" }
+                }
               }
             },
             "binding": { "$ref": "#/$defs/binding" }
@@ -240,12 +247,28 @@ extension PluginManifest {
                 "require": { "description": "What must hold for the load to continue.", "$ref": "#/$defs/guard" }
               }
             },
+            "service": {
+              "description": "A server that loads need. 'portolan check' starts it, and ends it after the checks.",
+              "type": "object",
+              "required": ["command"],
+              "additionalProperties": false,
+              "properties": {
+                "command": {
+                  "description": "The program and its arguments. {port} stands for a free TCP port of 127.0.0.1, {folder} for an empty folder.",
+                  "type": "array",
+                  "minItems": 1,
+                  "maxItems": 64,
+                  "items": { "type": "string", "maxLength": 4096 }
+                },
+                "ready": { "description": "Ready when its output has this text; without it, when it accepts connections.", "$ref": "#/$defs/line" }
+              }
+            },
             "load": {
               "type": "object",
               "required": ["url"],
               "additionalProperties": false,
               "properties": {
-                "url": { "description": "Absolute.", "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9+.-]*:" },
+                "url": { "description": "Absolute. {NAME} stands for the host and the port of a server in 'needs'.", "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9+.-]*:" },
                 "status": { "type": "integer", "minimum": 100, "maximum": 599 },
                 "mime": { "description": "Without parameters, in lower case.", "type": "string", "pattern": "^[a-z0-9!#$%&'*+.^_`|~-]+/[a-z0-9!#$%&'*+.^_`|~-]+$" },
                 "length": { "description": "The number of bytes of the body, or of its part before a failure.", "type": "integer", "minimum": 0 },
@@ -265,7 +288,7 @@ extension PluginManifest {
                   "properties": { "username": { "type": "string" }, "password": { "type": "string" } }
                 },
                 "needs": {
-                  "description": "What must exist first, as in 'server: argv that serves it on a free port'.",
+                  "description": "The names of the servers that must run before the load: of 'services', or of 'portolan check --have NAME=HOST:PORT'.",
                   "type": "array",
                   "maxItems": 16,
                   "items": { "$ref": "#/$defs/line" }

@@ -26,6 +26,47 @@ import Testing
         #expect(outcome.text.contains("again: portolan check"))
     }
 
+    /// The functions of the C library that end the process are left out of the stack.
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer reports the crash itself"))
+    func crashShowsStandardErrorAndTheFunctionOfThePlugin() throws {
+        let program = try Program()
+        try program.makeFile(
+            "loud.c",
+            """
+            #include <portolan/portolan.h>
+            #include <stdio.h>
+            #include <stdlib.h>
+            static void *init(portolan_host *host, portolan_refusal *refusal) {
+                (void)host, (void)refusal;
+                for (int i = 0; i < 20; i++) fprintf(stderr, "line %d\\n", i);
+                abort();
+            }
+            static const portolan_string scheme = PORTOLAN_TEXT("loud");
+            static void *make(void *p, const portolan_request *r, const portolan_response *c, portolan_client *client, portolan_refusal *f) {
+                (void)p, (void)r, (void)c, (void)client, (void)f;
+                return NULL;
+            }
+            static const portolan_load_table loads = { .size = sizeof loads, .run = free, .destroy = free };
+            static const portolan_handler handler = { .size = sizeof handler, .identifier = PORTOLAN_TEXT("org.example.loud"),
+                                                      .schemes = &scheme, .scheme_count = 1, .make = make, .loads = &loads };
+            static const portolan_handler *const handlers[] = { &handler };
+            static const portolan_plugin plugin = {
+                .size = sizeof plugin, .abi_major = PORTOLAN_ABI_MAJOR, .identifier = PORTOLAN_TEXT("org.example.loud"),
+                .name = PORTOLAN_TEXT("Loud"), .vendor = PORTOLAN_TEXT("Example"), .version = PORTOLAN_TEXT("1.0.0"),
+                .handlers = handlers, .handler_count = 1, .init = init };
+            const portolan_plugin *portolan_plugin_entry(uint32_t major) { (void)major; return &plugin; }
+            """)
+        let headers = PluginConformanceTests.root.appendingPathComponent("Sources/CPortolan/include").path
+        let build = try program.runScript("cc -g -shared -fPIC -I '\(headers)' loud.c -o loud.so")
+        #expect(build.status == 0, "\(build.errors)")
+        let outcome = try program.run("check", "./loud.so", "--filter", "REG-01")
+        let text = outcome.text
+        #expect(outcome.status == 111 && text.contains("crashed  REG-01  it crashed in init (loud.c:7)"), "\(text)")
+        #expect(text.contains("         stack:\n           init (loud.c:7)\n"), "\(text)")
+        let lastLines = (12..<20).map { "           line \($0)\n" }.joined()
+        #expect(text.contains("         standard error:\n" + lastLines) && !text.contains("line 11"), "\(text)")
+    }
+
     @Test func hangingCheckIsEndedAtItsTimeLimitAndReported() throws {
         let startTime = ContinuousClock.now
         let outcome = try Program().run("check", mutantLibrary("CAN_05"), "--filter", "CAN-03", "--timeout", "0.2", "--level", "5")

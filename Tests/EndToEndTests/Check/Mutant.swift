@@ -70,7 +70,7 @@ struct CheckReport: Decodable {
     init(of library: URL, level: Int, onlyRule: String? = nil, jobs: Int = 5, timeout: Int? = nil) throws {
         let program = try Program()
         var arguments = ["check", try Self.copyToSeparateFolder(library, in: program), "--level", String(level), "--json"]
-        arguments += ["--jobs", String(jobs), "--timeout", String(timeout ?? (level > 3 ? 40 : 12))]
+        arguments += ["--jobs", String(jobs), "--timeout", String(timeout ?? (level > 3 ? 40 : onlyRule == nil ? 24 : 12))]
         if let onlyRule { arguments += ["--filter", onlyRule] }
         let outcome = try program.run(arguments)
         self = try JSONDecoder().decode(Self.self, from: outcome.output)
@@ -87,7 +87,7 @@ struct CheckReport: Decodable {
             """
             mkdir -p plugins/'\(baseName)' && cd plugins/'\(baseName)' && cp -dp '\(library.deletingLastPathComponent().path)'/'\(baseName)'.* . &&
             if [ '\(baseName)' = slow ]; then cp -p '\(library.deletingLastPathComponent().path)'/good.so .; fi &&
-            if [ -L '\(baseName)'.so ]; then mkdir ../elsewhere && cp -p '\(library.path)' ../elsewhere/; fi
+            if [ -L '\(baseName)'.so ]; then mkdir ../elsewhere && cp -p '\(library.path)' "../elsewhere/$(basename "$(readlink '\(baseName)'.so)")"; fi
             """)
         #expect(copying.status == 0, "\(copying.errors)")
         return program.folder.appendingPathComponent("plugins/\(baseName)/\(library.lastPathComponent)").path

@@ -86,7 +86,25 @@ static void serve_text(subject_load *load) {
 #ifdef CANCEL_05
     int descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
 #endif
+#ifdef THREAD_03c
+    static char shared_text[sizeof load->text];
+    memcpy(shared_text, load->text, length);
+#endif
+#ifdef THREAD_03d
+    char copy[sizeof load->text];
+    memcpy(copy, load->text, length);
+    copy[length] = 0;
+    strtok(copy, " ");
+#endif
     if (respond(load, (int64_t)length) == PORTOLAN_STOPPED) return;
+#ifdef THREAD_03c
+    memcpy(load->text, shared_text, length);
+#endif
+#ifdef THREAD_03d
+    const char *rest = strtok(NULL, "");
+    if (!rest) return fail(load, PORTOLAN_ERROR_IO_FAILED, "the name is lost");
+    snprintf(load->text, sizeof load->text, "%s %s", load->plugin->greeting, rest);
+#endif
 #ifdef CANCEL_05
     close(descriptor);
 #endif
@@ -405,6 +423,11 @@ static void serve_redirect(subject_load *load) {
 #ifdef REDIR_01
     to.url = (portolan_string)PORTOLAN_TEXT("/text/there");
 #endif
+#ifdef REDIR_01c
+    char target[600] = SCHEME "://text/";
+    decode(load->request->path, target + strlen(target), sizeof target - strlen(target));
+    to.url = (portolan_string){ target, strlen(target) };
+#endif
 #ifdef DESC_05e
     to.size = 4;
 #endif
@@ -496,7 +519,7 @@ static void run(void *pointer) {
     else if (is_host(load, "redirect")) serve_redirect(load);
     else if (is_host(load, "ask")) serve_ask(load);
     else if (is_host(load, "ask-echo")) serve_ask_echo(load);
-    else if (is_host(load, "nest")) serve_nest(load);
+    else if (is_host(load, "nest") || is_host(load, "nest-first")) serve_nest(load);
     else if (is_host(load, "thread")) serve_thread(load);
     else if (is_host(load, "hang")) serve_hang(load);
     else if (is_host(load, "slow")) serve_slow(load);

@@ -5,7 +5,7 @@
 static char shared_greeting[256];
 #endif
 
-#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06) || defined(REDIR_05) || defined(REG_03b)
+#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06) || defined(LIFE_07c) || defined(REDIR_05) || defined(REG_03b)
 static void leak(void) {
 #ifdef LEAK_05
     // More bytes, because only some of the stops reach this place.
@@ -38,6 +38,9 @@ static UNUSED void decode(portolan_string path, char *output, size_t size) {
 
 static size_t write_greeting(subject_load *load) {
     portolan_string name = load->request->path;
+#ifdef THREAD_09
+    name = (portolan_string){ load->name, strlen(load->name) };
+#endif
     if (name.length > 0) name = (portolan_string){ name.bytes + 1, name.length - 1 };
 #ifdef REG_04
     const char *greeting = shared_greeting;
@@ -166,6 +169,9 @@ static portolan_flow respond(subject_load *load, int64_t length) {
     portolan_response response = make_response(length);
     if (!response.status) response.status = status_of(load);
     allow_storage(load, &response);
+#ifdef CACHE_01b
+    if (is_host(load, "large")) response.storage = 7;
+#endif
 #ifdef ORDER_10
     client->cached_response_is_valid(client, NULL);
 #endif

@@ -30,6 +30,10 @@ static void start_sleeping_thread(void) {
 }
 #endif
 
+#ifdef ERR_07c
+static void end_quietly(void) { _exit(0); }
+#endif
+
 #ifdef FAULT_03b
 static void *return_plugin(void *plugin) { return plugin; }
 #endif
@@ -76,6 +80,15 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
 #endif
 #ifdef REG_05
     if (open("/dev/null", O_RDONLY | O_CLOEXEC) < 0) return NULL;
+#endif
+#ifdef THREAD_04c
+    if (chdir("/usr") != 0) return NULL;
+#endif
+#ifdef THREAD_04d
+    setenv("SUBJECT_HOME", "/usr", 1);
+#endif
+#ifdef ERR_07c
+    atexit(end_quietly);
 #endif
     subject_plugin *plugin = calloc(1, sizeof *plugin);
 #ifndef FAULT_01b

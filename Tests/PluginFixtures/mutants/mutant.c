@@ -7,7 +7,8 @@
  *   subject://bytes       4096 bytes of every value    subject://redirect   to subject://text/there
  *   subject://echo        returns the upload body      subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
- *   subject://nest        the body of data:,inner         subject://thread/NAME   greets, by its own thread
+ *   subject://nest        the body of data:,inner      subject://nest-first its first byte
+ *   subject://thread/NAME greets, by its own thread
  *   subject://ask         needs the user judge and the password s3cret, then greets
  *   subject-events:       event-driven: text, echo, redirect, ask, nest and missing as above; large, 2 MiB; huge, 4 GiB;
  *                         wait, which watches a timer and a descriptor; cancels, which sends a challenge, cancels it
@@ -31,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -77,6 +79,9 @@ typedef struct subject_load {
     void *read_ahead_buffer;
     struct timespec pause_time;
     char text[512], tag[24];
+#ifdef THREAD_09
+    char name[200];
+#endif
     portolan_field tag_field;
 } subject_load;
 
@@ -205,6 +210,20 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #ifdef THREAD_06
     pthread_mutex_lock(&shared_mutex);
     pthread_mutex_unlock(&shared_mutex);
+#endif
+#ifdef THREAD_09
+    static char path[sizeof load->name];
+    for (size_t i = 0; i < sizeof path - 1; i++) path[i] = i < request->path.length ? request->path.bytes[i] : 0;
+    char *copy = malloc(sizeof path);
+    if (copy) memcpy(load->name, memcpy(copy, path, sizeof path), sizeof path);
+    free(copy);
+#endif
+#ifdef LIFE_03c
+    if (portolan_equal(request->host, PORTOLAN_STRING("bytes"))) pause_for(80);
+#endif
+#ifdef LIFE_07c
+    char decoded[256];
+    if (portolan_decode(request->path, decoded, sizeof decoded) == PORTOLAN_REFUSED_ESCAPE) leak();
 #endif
     load->stop_flag = &load->has_finished;
     pthread_mutex_init(&load->lock, NULL);
@@ -450,6 +469,14 @@ static void *sleep_forever(void *nothing) {
 __attribute__((constructor)) static void begin(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, sleep_forever, NULL);
+}
+#endif
+#ifdef DESC_09e
+__attribute__((constructor)) static void begin(void) {
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) pause();
+    }
 }
 #endif
 #ifdef DESC_09c

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loads of the subject that contain a nested load. */
 
+#if defined(NEST_08c) || defined(NEST_08d) || defined(NEST_08e)
+/* Closes the nested load before the last use of its memory, as a destructor in C++ does while an exception unwinds. */
+static void close_early(subject_load *load, portolan_nested *inner) {
+    load->plugin->nested->close(inner);
+    load->inner = NULL;
+    load->repeats = 1;
+}
+#endif
+
 /* Fails with the error of the nested load as the cause. */
 static void fail_with_nested_error(subject_load *load, portolan_nested *inner) {
     const portolan_error *cause = load->plugin->nested->error(inner);
@@ -20,6 +29,9 @@ static void fail_with_nested_error(subject_load *load, portolan_nested *inner) {
     finish(load);
     return;
 #endif
+#ifdef NEST_08c
+    close_early(load, inner);
+#endif
     load->client->did_fail(load->client, &error);
 }
 
@@ -28,6 +40,8 @@ static void forward_events(subject_load *load, portolan_nested *inner) {
     const portolan_response *response = NULL;
     const void *bytes = NULL;
     int64_t count;
+    /* Like a plugin that reads one member of an archive. */
+    int needs_only_first_byte = is_host(load, "nest-first");
     if (nested->response(inner, &response) == PORTOLAN_STOPPED || !response) {
 #ifdef CANCEL_08
         while (!nested->error(inner)) pause_for(1);
@@ -43,12 +57,25 @@ static void forward_events(subject_load *load, portolan_nested *inner) {
     if (whole) whole[0] = 0;
     free(whole);
 #endif
+#ifdef NEST_08e
+    close_early(load, inner);
     if (respond(load, response->expected_length) == PORTOLAN_STOPPED) return;
+    if (load->client->did_load(load->client, "inner", 5) != PORTOLAN_STOPPED) finish(load);
+    return;
+#endif
+    if (respond(load, needs_only_first_byte ? 1 : response->expected_length) == PORTOLAN_STOPPED) return;
     while ((count = nested->next(inner, &bytes)) > 0) {
+#ifdef NEST_08d
+        close_early(load, inner);
+        if (load->client->did_load(load->client, bytes, (size_t)count) != PORTOLAN_STOPPED) finish(load);
+        return;
+#endif
 #ifdef FUZZ_06
         if (count > 64 && *(const unsigned char *)bytes > 0x80) abort();
 #endif
+        if (needs_only_first_byte) count = 1;
         if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
+        if (needs_only_first_byte) return finish(load);
     }
 #ifdef NEST_05
     if (count < 0 && nested->error(inner)) return finish(load);
@@ -76,7 +103,7 @@ static void serve_nest(subject_load *load) {
 #endif
     portolan_nested *inner = nested->open(load->client, &change);
     forward_events(load, inner);
-#ifdef LEAK_07
+#if defined(LEAK_07) || defined(NEST_08c) || defined(NEST_08d) || defined(NEST_08e)
     if (load->repeats) return;
 #endif
     nested->close(inner);

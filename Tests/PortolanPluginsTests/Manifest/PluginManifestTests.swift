@@ -49,6 +49,32 @@ import Testing
         #expect(load.credential?.username == "u" && load.credential?.password == "" && load.needs == ["server: run"])
     }
 
+    @Test func serversAreReadAndReplacedInURLs() throws {
+        let manifest = try Self.read(
+            ManifestText.with([
+                "conformance": """
+                {"services": {"cache": {"command": ["memcached", "-p", "{port}"], "ready": "ready"}},
+                 "loads": [{"url": "x://{cache}/a?{cache}", "needs": ["cache"]}, {"url": "x://{other}/", "needs": []}]}
+                """
+            ]))
+        let section = try #require(manifest.conformance)
+        let service = try #require(section.services["cache"])
+        #expect(service.command == ["memcached", "-p", "{port}"] && service.readyText == "ready")
+        let loads = section.loads.map { $0.withAddresses(["cache": "127.0.0.1:7", "other": "h:1"]) }
+        #expect(loads.map(\.url) == ["x://127.0.0.1:7/a?127.0.0.1:7", "x://{other}/"] && loads.allSatisfy(\.needs.isEmpty))
+        #expect(section.loads[0].withAddresses([:]) == section.loads[0])
+    }
+
+    @Test func sectionWithoutExamplesSaysWhatIsMissing() throws {
+        for (loads, missing) in [
+            (#"{"url": "x:1"}, {"url": "x:2", "error": "notFound"}"#, []), (#"{"url": "x:1"}"#, ["names no URL that fails"]),
+            (#"{"url": "x:1", "tags": ["hangs"]}"#, ["names no URL that succeeds", "names no URL that fails"]),
+        ] {
+            let section = try ConformanceSection(parsing: Array(#"{"loads": [\#(loads)]}"#.utf8), path: "m")
+            #expect(section.missingExamples == missing)
+        }
+    }
+
     @Test func omittedMembersAreNil() throws {
         let manifest = try Self.read(ManifestText.with())
         #expect(manifest.summary == nil && manifest.sha256 == nil && manifest.hostVersions == nil && manifest.conformance == nil)

@@ -24,6 +24,10 @@ struct SchemaCase: Sendable {
         members.map { Self(verdict, ManifestText.load("{\"url\": \"x:1\", \($0)}")) }
     }
 
+    private static func services(_ verdict: Verdict, _ services: [String]) -> [Self] {
+        cases(verdict, "conformance", services.map { #"{"loads": [{"url": "x:1"}], "services": \#($0)}"# })
+    }
+
     private static func settings(_ verdict: Verdict, _ settings: [String]) -> [Self] {
         settings.map { Self(verdict, ManifestText.setting($0)) }
     }
@@ -145,13 +149,26 @@ struct SchemaCase: Sendable {
                 "{}", "[]", "{\"loads\": []}", "{\"loads\": [{}]}", "{\"loads\": [{\"url\": \"x\"}]}",
                 "{\"loads\": [{\"url\": \"x:\"}], \"y\": 1}",
             ])
+        + services(
+            .valid,
+            [
+                #"{}"#, #"{"a-1": {"command": ["x", "{port}", ""]}}"#, #"{"a": {"command": ["x"], "ready": "is ready"}}"#,
+            ])
+        + services(
+            .invalid,
+            [
+                #"[]"#, #"{"a": {}}"#, #"{"a": {"command": []}}"#, #"{"a": {"command": "x"}}"#, #"{"a": {"command": [1]}}"#,
+                #"{"a b": {"command": ["x"]}}"#, #"{"": {"command": ["x"]}}"#, #"{"a": {"command": ["x"], "ready": ""}}"#,
+                #"{"a": {"command": ["x"], "port": 1}}"#,
+                "{\((1...17).map { #""s\#($0)": {"command": ["x"]}"# }.joined(separator: ", "))}",
+            ])
         + loads(
             .valid,
             [
                 #""status": 100"#, #""status": 599"#, #""mime": "a/b+c""#, #""length": 0"#, #""tags": []"#,
                 #""tags": ["small", "hangs"]"#, #""error": "notFound""#, #""error": "a.b:1""#,
                 #""credential": {"username": "", "password": ""}"#,
-                #""needs": []"#, #""needs": ["x"]"#,
+                #""needs": []"#, #""needs": ["x"]"#, #""needs": ["server: run by hand"]"#,
             ])
         + loads(
             .invalid,
@@ -163,5 +180,10 @@ struct SchemaCase: Sendable {
                 #""needs": "x""#, #""x": 1"#,
             ])
         + loads(.validOnlyForTheSchema, [#""error": "nosuch""#, #""status": 2e2"#, #""length": 9223372036854775808"#])
-        + [Self(.validOnlyForTheSchema, ManifestText.load("{\"url\": \"http://x%20y/\"}"))]
+        + [
+            Self(.validOnlyForTheSchema, ManifestText.load("{\"url\": \"http://x%20y/\"}")),
+            Self(.valid, ManifestText.load(#"{"url": "http://{a}/b", "needs": ["a"]}"#)),
+        ]
+        + cases(
+            .validOnlyForTheSchema, "conformance", [#"{"loads": [{"url": "x://{a}/"}], "services": {"a": {"command": ["x"]}}}"#])
 }

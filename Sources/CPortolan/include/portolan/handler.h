@@ -58,10 +58,10 @@ typedef struct portolan_handler {
     /// [any]. Check: CANON-04, CANON-05
     int32_t (*PORTOLAN_NULLABLE is_cache_equivalent)(void *PORTOLAN_NULLABLE plugin, const portolan_request *, const portolan_request *);
 
-    /// Makes a load, without starting it: no client call, nothing slow. `cached` is a stored response that the load can
-    /// confirm, or NULL. Request, stored response and client are borrowed until `destroy` has returned. Returns the
+    /// Makes a load, without starting it: calls no client, and returns within 50 ms. `cached` is a stored response that the
+    /// load can confirm, or NULL. Request, stored response and client are borrowed until `destroy` has returned. Returns the
     /// load. To refuse, calls `refusal->give`, returns NULL, and frees everything of the load.
-    /// [any]. Check: LIFE-01, LIFE-07, ORDER-06, ERR-04
+    /// [any]. Check: LIFE-01, LIFE-03, LIFE-07, ORDER-06, THREAD-09, ERR-04
     void *PORTOLAN_NULLABLE (*PORTOLAN_NULLABLE make)(void *PORTOLAN_NULLABLE plugin, const portolan_request *,
                                                       const portolan_response *PORTOLAN_NULLABLE cached, portolan_client *,
                                                       portolan_refusal *);
