@@ -45,10 +45,14 @@ install)
     ;;
 test)
     bound
+    # For the header for plugins in C++.
+    need c++ g++
     # The tests validate manifests and reports with these packages, too.
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || missing+=(python3-jsonschema)
     /usr/bin/python3 -c 'import junitparser' 2>/dev/null || missing+=(python3-junitparser)
     need prove perl
+    # Builds plugins in Rust. Debian's version is the oldest that the kit supports.
+    need rustc rustc
     # The source of the table of public suffixes.
     [ -e /usr/share/publicsuffix/public_suffix_list.dat ] || missing+=(publicsuffix)
     # For `portolan check --sanitizer`.
