@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the documentation as one site in .build/docs. It fails if there is a warning, if the contract reference does not match the headers, or if the
+# Builds the documentation as one site in .build/docs. It fails if there is a warning, if the contract reference does not match the headers, or if a
 # plugin in an article does not compile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,6 +9,15 @@ cd "$(dirname "$0")/.."
 article=Sources/Portolan/Portolan.docc/plugin-in-c.md
 sed -n '/^```c$/,/^```$/p' "$article" | sed '/^```/d' |
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I Sources/CPortolan/include -x c - ||
+    { echo "$article shows a plugin that does not compile" >&2; exit 1; }
+article=Sources/Portolan/Portolan.docc/plugin-in-cpp.md
+# The first of its blocks.
+sed -n '/^```cpp$/,/^```$/p;/^```$/q' "$article" | sed '/^```/d' |
+    c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I Sources/CPortolan/include -x c++ - ||
+    { echo "$article shows a plugin that does not compile" >&2; exit 1; }
+article=Sources/Portolan/Portolan.docc/other-languages.md
+sed -n '/^```cpp$/,/^```$/p' "$article" | sed '/^```/d' |
+    c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I Sources/CPortolan/include -x c++ - ||
     { echo "$article shows a plugin that does not compile" >&2; exit 1; }
 
 # The modules that a program or a plugin imports, and the modules that Portolan re-exports.

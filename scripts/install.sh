@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the command and the plugins in FOLDER, the headers with their pkg-config file, the kit for plugins in Swift, and the pages.
+# Installs the command and the plugins in FOLDER, the headers with their pkg-config file, the kits for plugins in Swift and Rust, and the pages.
 #   PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: PREFIX=/usr/local [DESTDIR=/stage] scripts/install.sh FOLDER" >&2; exit 2; }
@@ -31,9 +31,9 @@ for plugin in "$built"/plugins/*/; do
     [ -d "$plugin" ] || continue
     for file in "$plugin"*; do put 644 "$file" "$library/plugins/$(basename "$plugin")"; done
 done
-for header in Sources/CPortolan/include/portolan/*.h; do put 644 "$header" "$root/include/portolan"; done
+for header in Sources/CPortolan/include/portolan/*.{h,hpp}; do put 644 "$header" "$root/include/portolan"; done
 put 644 docs/plugin-manifest.schema.json "$root/share/portolan"
-# The kit for plugins in Swift, with files instead of links. The old kit is removed first, so that no source of an older version stays.
+# The kits for plugins in Swift and Rust, with files instead of links. The old kit is removed first, so that no source of an older version stays.
 kit=$root/share/portolan/PluginKit
 rm -rf "$kit"
 (cd PluginKit && find -L . -type f) | while read -r file; do put 644 "PluginKit/$file" "$kit/$(dirname "$file")"; done

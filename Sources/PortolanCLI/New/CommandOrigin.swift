@@ -18,14 +18,18 @@ struct CommandOrigin: Equatable {
     let command: String
 
     /// The folder of the package for plugins in Swift, in the checkout or the installation; `nil` if there is none.
-    var kit: String? {
-        let folder: String
+    var kit: String? { kitFolder.flatMap { Self.isFile("\($0)/Package.swift") ? $0 : nil } }
+
+    /// The folder of the files for plugins in Rust; `nil` if there is none.
+    var rustKit: String? { kitFolder.flatMap { Self.isFile("\($0)/Rust/mod.rs") ? "\($0)/Rust" : nil } }
+
+    /// The folder of the kits, which possibly does not exist.
+    private var kitFolder: String? {
         switch source {
-        case .checkout(let checkout): folder = "\(checkout)/PluginKit"
-        case .installed(let prefix): folder = "\(prefix)/share/portolan/PluginKit"
-        case .elsewhere: return nil
+        case .checkout(let checkout): "\(checkout)/PluginKit"
+        case .installed(let prefix): "\(prefix)/share/portolan/PluginKit"
+        case .elsewhere: nil
         }
-        return Self.isFile("\(folder)/Package.swift") ? folder : nil
     }
 
     /// The compiler flags for the headers, as text for a Makefile; `nil` if there are no headers.

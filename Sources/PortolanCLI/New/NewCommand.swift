@@ -20,7 +20,7 @@ struct NewPluginCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The URL scheme that the plugin serves: 'hello' for hello://world.", valueName: "name"))
     var name: String
 
-    @Option(help: ArgumentHelp("The language: c, swift, or binding (a manifest that binds a C library, without code)."))
+    @Option(help: ArgumentHelp("The language: c, c++, swift, rust, or binding (a manifest that binds a C library, without code)."))
     var language: PluginLanguage
 
     func validate() throws {

@@ -40,6 +40,30 @@ import Testing
         #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
     }
 
+    @Test(arguments: ["hello", "a+b-2.x"]) func pluginInCPlusPlusBuildsAndLoads(name: String) throws {
+        let newOutcome = try program.run("new", "plugin", name, "--language", "c++")
+        #expect(newOutcome.status == 0 && newOutcome.lines.first == "\(name)/ is a plugin in C++; next:", "\(newOutcome.errors)")
+        let build = try make("-C \(name)")
+        #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
+        let loadOutcome = try program.run("get", "-i", "--plugin", name, "\(name)://world")
+        #expect(
+            loadOutcome.text == "content-type: text/plain;charset=utf-8\ncontent-length: 14\n\nHello, world!\n", "\(loadOutcome.errors)")
+        #expect(
+            try program.run("get", "--plugin", name, "\(name):").errors == ["portolan: \(name): no name is given; write \(name)://world"])
+        let testOutcome = try make("-C \(name) test")
+        #expect(testOutcome.status == 0 && testOutcome.lines == [".: valid", "all passed"], "\(testOutcome.lines)")
+        let symbols = try program.runScript("nm -D --defined-only '\(name)/\(name).so' | cut -d ' ' -f 3")
+        #expect(symbols.lines == ["portolan_plugin_entry"], "\(symbols.text)")
+    }
+
+    /// The names are those of words of C++, and of classes of portolan.hpp.
+    @Test(arguments: ["class", "handler", "client", "portolan-request", "int"])
+    func pluginInCPlusPlusBuildsWithEveryName(name: String) throws {
+        #expect(try program.run("new", "plugin", name, "--language", "cpp").status == 0)
+        let build = try make("-C \(name) CXXFLAGS='-O0 -Werror -Wshadow -Wconversion'")
+        #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
+    }
+
     @Test func pluginInCUsesPOSIX() throws {
         #expect(try program.run("new", "plugin", "hello", "--language", "c").status == 0)
         let build = try program.runScript(
@@ -118,7 +142,7 @@ import Testing
     }
 
     /// A copy of the command without its installation has neither headers nor a kit.
-    @Test(arguments: ["c", "swift"]) func commandWithoutAKitReportsWhatItNeeds(language: String) throws {
+    @Test(arguments: ["c", "c++", "swift", "rust"]) func commandWithoutAKitReportsWhatItNeeds(language: String) throws {
         let newOutcome = try program.runScript("mkdir bin && cp \"$portolan\" bin/ && bin/portolan new plugin hello --language \(language)")
         #expect(
             newOutcome.status == 105 && newOutcome.errors.count == 1 && newOutcome.errors.first?.contains("make install") == true,

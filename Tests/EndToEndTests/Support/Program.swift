@@ -41,6 +41,8 @@ final class Program {
         var variables = ProcessInfo.processInfo.environment.filter { name, _ in
             !name.hasPrefix("PORTOLAN_") && !name.hasPrefix("XDG_") && !name.lowercased().hasSuffix("_proxy")
         }
+        // Where rustup has put the compiler; it looks in HOME otherwise.
+        if let home = variables["HOME"], variables["RUSTUP_HOME"] == nil { variables["RUSTUP_HOME"] = "\(home)/.rustup" }
         variables["HOME"] = folder.path
         return variables
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Portolan
 import PortolanFileSystem
 import PortolanPlugins
@@ -19,9 +20,12 @@ import Testing
 
     /// The origin of a command in a checkout that the test creates.
     private func makeOrigin() throws -> CommandOrigin {
-        for name in ["Sources/CPortolan/include/portolan/portolan.h", "Package.swift", "PluginKit/Package.swift"] {
+        for name in [
+            "Sources/CPortolan/include/portolan/portolan.h", "Package.swift", "PluginKit/Package.swift", "PluginKit/Rust/README.md",
+        ] {
             try folder.write([], to: "checkout/\(name)")
         }
+        for name in ["mod", "client"] { try folder.write(Array("// \(name)\n".utf8), to: "checkout/PluginKit/Rust/\(name).rs") }
         return CommandOrigin(executable: folder.path(of: "checkout/.build/debug/portolan"))
     }
 
@@ -53,6 +57,22 @@ import Testing
         let package = try #require(files["Package.swift"]?.text)
         #expect(package.contains(".library(name: \"ViewSourcePlugin\", type: .dynamic, targets: [\"ViewSourcePlugin\"])"))
         #expect(package.contains(".product(name: \"PortolanPluginKit\", package: \"portolan\")"))
+    }
+
+    @Test func cPlusPlusPluginExportsOneSymbol() throws {
+        let files = try files(.cPlusPlus)
+        let source = try #require(files["view-source.cpp"]?.text)
+        #expect(source.contains("class ViewSourceHandler final : public portolan::Handler"))
+        let texts = #""org.example.view-source", "ViewSource", "Example", "0.1.0", "view-source""#
+        #expect(source.contains("PORTOLAN_PLUGIN(ViewSourceHandler, \(texts))"))
+        #expect(files["exports.map"]?.text.contains("global: portolan_plugin_entry;\n    local: *;") == true)
+        #expect(files["Makefile"]?.text.contains("-Wl,--version-script=exports.map") == true)
+    }
+
+    @Test func cPlusPlusHasTwoNames() {
+        #expect(PluginLanguage(argument: "c++") == .cPlusPlus && PluginLanguage(argument: "cpp") == .cPlusPlus)
+        #expect(PluginLanguage(argument: "c") == .c && PluginLanguage(argument: "cobol") == nil)
+        #expect(PluginLanguage.allValueStrings == ["c", "c++", "swift", "rust", "binding"])
     }
 
     /// A struct named `PluginHandler` could not conform to the protocol `PluginHandler` of the kit.
@@ -87,9 +107,37 @@ import Testing
         }
     }
 
-    @Test func cPluginNeedsHeaders() throws {
+    @Test func rustPluginHasACopyOfTheKitAndNoDependencies() throws {
+        let files = try files(.rust)
+        #expect(files.keys.filter { $0.hasPrefix("src/") }.sorted() == ["src/lib.rs", "src/portolan/client.rs", "src/portolan/mod.rs"])
+        #expect(files["src/portolan/client.rs"]?.text == "// client\n")
+        let source = try #require(files["src/lib.rs"]?.text)
+        #expect(source.contains("impl Handler for ViewSourceSchemeHandler") && source.contains("schemes: [\"view-source\"]"))
+        #expect(source.contains("#![deny(unsafe_code)]"))
+        let package = try #require(files["Cargo.toml"]?.text)
+        #expect(package.contains("name = \"view-source-plugin\"") && package.contains("crate-type = [\"cdylib\"]"))
+        #expect(!package.contains("dependencies"))
+        #expect(files["Makefile"]?.text.contains("\n\t$(BUILD)\n") == true)
+    }
+
+    @Test func rustPluginNeedsAKit() throws {
+        try folder.write([], to: "usr/include/portolan/portolan.h")
+        for executable in [nil, folder.path(of: "portolan"), folder.path(of: "usr/lib/portolan/portolan")] {
+            let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .rust, from: CommandOrigin(executable: executable)) }
+            #expect(failure?.status == .notOffered && failure?.message?.contains("make install") == true)
+        }
+    }
+
+    @Test func unreadableFileOfTheRustKitIsReported() throws {
+        let origin = try makeOrigin()
+        try folder.write([], to: "checkout/PluginKit/Rust/folder.rs/file")
+        let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .rust, from: origin) }
+        #expect(failure?.status == .unreadable && failure?.message?.contains("checkout/PluginKit/Rust'") == true)
+    }
+
+    @Test(arguments: [PluginLanguage.c, .cPlusPlus]) func cPluginNeedsHeaders(language: PluginLanguage) throws {
         for executable in [nil, folder.path(of: "portolan")] {
-            let failure = #expect(throws: Failure.self) { try Scaffold(name, in: .c, from: CommandOrigin(executable: executable)) }
+            let failure = #expect(throws: Failure.self) { try Scaffold(name, in: language, from: CommandOrigin(executable: executable)) }
             #expect(failure?.status == .notOffered && failure?.message?.contains("make install") == true)
         }
     }

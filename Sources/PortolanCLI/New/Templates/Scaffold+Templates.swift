@@ -11,9 +11,16 @@ extension Scaffold {
         case .c:
             guard let flags = origin.headerFlags else { throw Self.missing("C", "headers") }
             languageFiles = CTemplate(name: name, origin: origin, headerFlags: flags).files
+        case .cPlusPlus:
+            guard let flags = origin.headerFlags else { throw Self.missing("C++", "headers") }
+            languageFiles = CPPTemplate(name: name, origin: origin, headerFlags: flags).files
         case .swift:
             guard let kit = origin.kit else { throw Self.missing("Swift", "kit") }
             languageFiles = SwiftTemplate(name: name, origin: origin, kit: kit).files
+        case .rust:
+            guard let kit = origin.rustKit else { throw Self.missing("Rust", "kit") }
+            let template = RustTemplate(name: name, origin: origin, kit: kit)
+            languageFiles = try template.ownFiles + template.kitFiles()
         case .binding: languageFiles = BindingTemplate(name: name, origin: origin).files
         }
         files =
@@ -112,6 +119,18 @@ enum Template {
             """
         return Scaffold.File(path: manifestName(name), text: text)
     }
+
+    /// The list of exported symbols for the linker. A plugin exports one. Without the list, a library in Swift exports
+    /// all of its symbols, and one in C++ those of the templates of its standard library.
+    static let exports = Scaffold.File(
+        path: "exports.map",
+        text: """
+            {
+                global: portolan_plugin_entry;
+                local: *;
+            };
+
+            """)
 
     static func manifestName(_ name: PluginName) -> String { name.scheme + PluginManifest.fileNameEnd }
 

@@ -15,7 +15,7 @@ struct SwiftTemplate {
         [
             Scaffold.File(path: "Package.swift", text: package),
             Scaffold.File(path: "Sources/\(module)/\(handler).swift", text: source),
-            Scaffold.File(path: "exports.map", text: exports),
+            Template.exports,
             Template.manifest(name, description: "\(name.scheme)://NAME greets NAME."),
             Scaffold.File(path: "Makefile", text: makefile),
             Template.testScript(
@@ -54,16 +54,6 @@ struct SwiftTemplate {
             ])
 
         """#
-    }
-
-    private var exports: String {
-        """
-        {
-            global: portolan_plugin_entry;
-            local: *;
-        };
-
-        """
     }
 
     private var source: String {
