@@ -22,7 +22,7 @@ enum BuiltInTarget: String {
     ///   - folder: a folder for the files that the `file:` URLs load. The folder must exist until the checks end.
     func target(_ sectionPath: String?, in folder: RunFolder) throws(Failure) -> ConformanceTarget {
         let section = if let sectionPath { try Self.section(at: sectionPath) } else { try builtInSection(in: folder) }
-        return ConformanceTarget(loads: section.loads, handler: makeHandler)
+        return ConformanceTarget(section, in: sectionPath.map(Self.folder) ?? folder.path, handler: makeHandler)
     }
 
     private var makeHandler: @Sendable () -> any ProtocolHandler {
@@ -37,6 +37,12 @@ enum BuiltInTarget: String {
                 return HTTPHandler(configuration: configuration)
             }
         }
+    }
+
+    /// The folder of the file, as in dirname(1).
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     private static func section(at path: String) throws(Failure) -> ConformanceSection {

@@ -118,7 +118,7 @@ struct CheckCommand: ParsableCommand {
         if sanitizer, memcheckFolder == nil {
             try Memcheck.replaceProcess(checking: runner.target, plugin, CommandLine.arguments, in: folder)
         }
-        let servers = CheckServers(for: runner.target, running: runningServers, in: folder)
+        let servers = try CheckServers(for: runner.target, running: runningServers, in: folder)
         defer { servers.end() }
         runner.target = servers.target
         runner.folder = folder
@@ -153,7 +153,9 @@ struct CheckCommand: ParsableCommand {
         let summary = Summary(results)
         try write(summary, runner.target, plugin)
         guard !summary.isSuccess else { return }
-        if chosenFormat == .text { try StandardOutput.write(servers.outputLines.map { PlainText.line($0) + "\n" }.joined()) }
+        // The other formats have no place for it.
+        let serverOutput = servers.outputLines.map { PlainText.line($0) + "\n" }.joined()
+        if chosenFormat == .text { try StandardOutput.write(serverOutput) } else { Diagnostics.write(serverOutput) }
         throw Failure(
             .checkFailed,
             summary.isSkippedEntirely ? "no check of '\(plugin)' could run, so the result says nothing about the plugin; -v shows why" : nil

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Portolan
 import PortolanConformance
 import PortolanPlugins
 
 /// `--have NAME=HOST:PORT`: a server that runs already.
 struct RunningServer: ExpressibleByArgument {
+    /// The address is the authority of a URL: a host and a port, without user information.
     let name, address: String
 
     init?(argument: String) {
-        guard let equals = argument.firstIndex(of: "="), let colon = argument.lastIndex(of: ":"), equals < colon,
-            UInt16(argument[argument.index(after: colon)...]) != nil
-        else { return nil }
+        guard let equals = argument.firstIndex(of: "=") else { return nil }
         (name, address) = (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
-        guard !name.isEmpty, address.first != ":" else { return nil }
+        guard let colon = address.lastIndex(of: ":"), !name.isEmpty else { return nil }
+        let port = address[address.index(after: colon)...]
+        guard port.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = UInt16(port), number > 0,
+            case let host = address[..<colon], !host.isEmpty, !host.utf8.contains(where: { "/?#@\\ {}".utf8.contains($0) }),
+            let url = try? URLRecord(parsing: "http://\(address)/"), url.host != nil
+        else { return nil }
     }
 }
 
@@ -25,16 +30,20 @@ struct CheckServers {
     /// Starts the servers that the manifest describes and that a load needs, except those that run already.
     ///
     /// A server that does not start is no failure of the plugin. The checks that need it are skipped.
-    init(for target: ConformanceTarget, running: [RunningServer], in folder: RunFolder) {
+    ///
+    /// - Throws: If no load needs a server that runs already: its name can be misspelt.
+    init(for target: ConformanceTarget, running: [RunningServer], in folder: RunFolder) throws(Failure) {
         var addresses = Dictionary(running.map { ($0.name, $0.address) }) { first, _ in first }
         var missing: [String: String] = [:]
-        let services = target.manifest?.manifest.conformance?.services ?? [:]
         let needs = Set(target.loads.flatMap(\.needs)).sorted()
-        let workingFolder = target.manifest?.folder ?? "."
+        if let unknown = running.first(where: { !needs.contains($0.name) }) {
+            let names = needs.isEmpty ? "no URL needs a server" : "the URLs need \(needs.map { "'\($0)'" }.joined(separator: ", "))"
+            throw Failure(.usage, "--have: no URL needs '\(unknown.name)'; \(names)")
+        }
         for need in needs where addresses[need] == nil {
-            guard let service = services[need] else { continue }
+            guard let service = target.services[need] else { continue }
             do throws(ServiceProcess.Problem) {
-                let process = try ServiceProcess(need, service, in: workingFolder, folder)
+                let process = try ServiceProcess(need, service, in: target.servicesFolder, folder)
                 processes.append(process)
                 addresses[need] = process.address
             } catch {

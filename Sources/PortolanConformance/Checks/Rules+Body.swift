@@ -12,8 +12,14 @@ extension RuleCatalogue {
             because: "This is the purpose of a load.",
             remedy: "Compare the delivered bytes with the source. If the manifest is wrong, correct it."
         ) { context throws(CheckSkipped) in
-            let loadsWithContents = try context.everyLoad().filter { $0.isLoadable && $0.statesContents && !$0.tags.contains(.hangs) }
-            guard !loadsWithContents.isEmpty else { throw CheckSkipped("the manifest states no digest, length, MIME type or status") }
+            let allWithContents = try context.everyLoad().filter { $0.statesContents && !$0.tags.contains(.hangs) }
+            let loadsWithContents = allWithContents.filter(\.isLoadable)
+            guard !loadsWithContents.isEmpty else {
+                let reason = context.missingServer(of: allWithContents)
+                throw CheckSkipped(
+                    reason.map { "every URL with a digest, length, MIME type or status needs \($0)" }
+                        ?? "the manifest states no digest, length, MIME type or status")
+            }
             let instance = try context.instance()
             for load in loadsWithContents {
                 // If a redirect leads out of the plugin, the plugin does not deliver the body.

@@ -25,13 +25,17 @@ extension CheckContext {
         let selectedLoads = loadsWithoutLarge.isEmpty ? matchingLoads : loadsWithoutLarge
         guard !selectedLoads.isEmpty else {
             let phrase = Self.phrases[scenario] ?? "of that kind"
-            if let need = target.loads.first(where: { !$0.needs.isEmpty && Self.isExample($0, of: scenario) })?.needs.first {
-                let reason = target.missingServers[need] ?? "no entry of 'services' describes it; start it, and add --have NAME=HOST:PORT"
-                throw CheckSkipped("every URL \(phrase) needs '\(need)': \(reason)")
-            }
-            throw CheckSkipped("the manifest names no URL \(phrase)")
+            let reason = missingServer(of: target.loads.filter { Self.isExample($0, of: scenario) })
+            throw CheckSkipped(reason.map { "every URL \(phrase) needs \($0)" } ?? "the manifest names no URL \(phrase)")
         }
         return selectedLoads
+    }
+
+    /// Why the first of the loads that needs a server can't be loaded, as in `'cache': it ended with status 1`.
+    func missingServer(of loads: [ConformanceLoad]) -> String? {
+        guard let need = loads.first(where: { !$0.needs.isEmpty })?.needs.first else { return nil }
+        return "'\(need)': "
+            + (target.missingServers[need] ?? "no entry of 'services' describes it; start it, and add --have NAME=HOST:PORT")
     }
 
     /// All loads, including those whose needs are not met.

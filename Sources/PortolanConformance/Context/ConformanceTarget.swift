@@ -20,6 +20,9 @@ public struct ConformanceTarget: Sendable {
     let problem: PluginProblem?
     /// The URLs with their expected results. If it is empty, the checks know no URL to load.
     public private(set) var loads: [ConformanceLoad]
+    /// The servers that loads can need, by name. `portolan check` starts them in ``servicesFolder``.
+    package private(set) var services: [String: ConformanceService] = [:]
+    package private(set) var servicesFolder = "."
     /// Why a server that loads need does not run, by its name. A name without an entry is described nowhere.
     private(set) var missingServers: [String: String] = [:]
 
@@ -53,6 +56,7 @@ public struct ConformanceTarget: Sendable {
             source = .library(plugin.libraryPath)
         }
         (manifest, problem, loads) = (plugin, nil, plugin.manifest.conformance?.loads ?? [])
+        (services, servicesFolder) = (plugin.manifest.conformance?.services ?? [:], plugin.folder)
     }
 
     /// A handler of this process. The rules about libraries and their start do not apply to it.
@@ -63,6 +67,14 @@ public struct ConformanceTarget: Sendable {
     ///     check.
     public init(loads: [ConformanceLoad], handler makeHandler: @escaping @Sendable () throws(LoadError) -> any ProtocolHandler) {
         (source, manifest, problem, self.loads) = (.handler(makeHandler), nil, nil, loads)
+    }
+
+    /// A handler of this process, with the URLs and the servers of a section.
+    ///
+    /// - Parameter folder: The folder in which the servers start.
+    package init(_ section: ConformanceSection, in folder: String, handler makeHandler: @escaping @Sendable () -> any ProtocolHandler) {
+        self.init(loads: section.loads, handler: makeHandler)
+        (services, servicesFolder) = (section.services, folder)
     }
 
     /// Returns the target with loads that use these servers.

@@ -19,6 +19,8 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     let remover: pid_t
     /// The run continues while any process has this descriptor open.
     let lifeDescriptor: Int32
+    /// The processes that keep the servers of the run, each with the descriptor that it waits for.
+    private(set) var keepers: [(processID: pid_t, lifeDescriptor: Int32)] = []
 
     package struct CreationError: Error, CustomStringConvertible {
         package let description: String
@@ -92,6 +94,27 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
             fcntl(lifeDescriptor, F_SETFD, FD_CLOEXEC) == 0
         else { return nil }
         (path, self.remover, self.lifeDescriptor) = (String(parts[2]), remover, lifeDescriptor)
+    }
+
+    // MARK: Processes
+
+    func add(_ keeper: pid_t, lifeDescriptor: Int32) {
+        keepers.append((keeper, lifeDescriptor))
+        RunnerSignals.add(processID: keeper, orderWriteEnd: lifeDescriptor)
+    }
+
+    func remove(_ keeper: pid_t) {
+        keepers.removeAll { $0.processID == keeper }
+        RunnerSignals.remove(processID: keeper)
+    }
+
+    /// The processes that run until the end of the run.
+    var processIDs: [pid_t] { [remover] + keepers.map(\.processID) }
+
+    /// Closes the descriptors that keep the run alive, in a process that was forked.
+    func closeLifeDescriptors() {
+        close(lifeDescriptor)
+        for keeper in keepers { close(keeper.lifeDescriptor) }
     }
 
     // MARK: The end

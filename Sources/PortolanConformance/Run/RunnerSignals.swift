@@ -9,22 +9,27 @@ import PortolanCore
     import Musl
 #endif
 
-/// Handles SIGINT, SIGTERM and SIGHUP in the runner's process. The supervisors end their processes, the folder is
-/// removed, and the process exits with the status 128 plus the signal's number.
+/// Handles SIGINT, SIGTERM and SIGHUP in the runner's process. The supervisors and the keepers of servers end their
+/// processes, the folder is removed, and the process exits with the status 128 plus the signal's number.
 enum RunnerSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
     private static let capacity = 128
 
-    /// The process ID of each supervisor (0 in an unused entry), and the descriptor of the pipe for its orders.
+    /// The process ID of each supervisor and keeper (0 in an unused entry), and the descriptor of the pipe whose end it
+    /// waits for.
     // … because a signal handler can access nothing else, and only the runner's one thread changes them
-    nonisolated(unsafe) private static var supervisors = UnsafeMutablePointer<(processID: pid_t, orderWriteEnd: Int32)>.allocate(
-        capacity: capacity)
+    nonisolated(unsafe) private static var supervisors = {
+        let entries = UnsafeMutablePointer<(processID: pid_t, orderWriteEnd: Int32)>.allocate(capacity: capacity)
+        unsafe entries.initialize(repeating: (0, -1), count: capacity)
+        return unsafe entries
+    }()
     nonisolated(unsafe) private static var folder: (lifeDescriptor: Int32, remover: pid_t) = (-1, 0)
     nonisolated(unsafe) private static var previousActions: [(number: Int32, action: sigaction)] = []
 
     /// Installs the handlers. Ignored signals stay ignored, as nohup(1) requires.
     static func observe(_ folder: RunFolder) {
-        unsafe supervisors.initialize(repeating: (0, -1), count: capacity)
+        // A signal handler must not be the first that uses the entries.
+        unsafe _ = supervisors
         unsafe Self.folder = (folder.lifeDescriptor, folder.remover)
         for number in numbers {
             var (action, old) = (sigaction(), sigaction())

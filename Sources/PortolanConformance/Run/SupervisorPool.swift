@@ -80,10 +80,10 @@ struct SupervisorPool {
         return outcomes
     }
 
-    /// Kills the processes that a supervisor left when it ended. They are children of this process now. Tries for five
-    /// seconds.
+    /// Kills the processes that a supervisor left when it ended. They are children of this process now. The servers are
+    /// not, because their keepers are their parents. Tries for five seconds.
     private func endOrphans() {
-        let ownProcesses = Set(supervisors.map(\.processID) + [runner.folder?.remover].compactMap { $0 })
+        let ownProcesses = Set(supervisors.map(\.processID) + (runner.folder?.processIDs ?? []))
         let deadline = MonotonicTime.now + .seconds(5)
         while MonotonicTime.now < deadline {
             let orphans = ProcessResources.children().filter { !ownProcesses.contains($0) }

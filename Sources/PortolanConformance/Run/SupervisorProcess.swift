@@ -72,7 +72,7 @@ struct SupervisorProcess {
         let child = fork()
         if child == 0 {
             for descriptor in [orderReadEnd, reportWriteEnd] { close(descriptor) }
-            if let folder = runner.folder { close(folder.lifeDescriptor) }
+            runner.folder?.closeLifeDescriptors()
             var runner = runner
             (runner.hungLoads, runner.hungSteps) = (order.hungLoads, order.hungSteps)
             ChildProcess.run(runner, check, callLog, result, order.key, supervisor: supervisor)

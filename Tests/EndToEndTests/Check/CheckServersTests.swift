@@ -15,18 +15,31 @@ import Testing
         try program.makeFile("peer/cache.py", Self.cacheServer)
     }
 
-    /// A finger server. The user `slow` gets no answer. It writes its process ID to a file.
+    /// A finger server. The user `slow` gets no answer. It writes its process ID to a file. Its second argument says
+    /// how it starts.
     private static let fingerServer = """
-        import os, socket, sys, threading
-        with open("finger.pid", "w") as file:
+        import os, signal, socket, sys, threading
+        mode = sys.argv[2] if len(sys.argv) > 2 else ""
+        if mode == "in the background":
+            if os.fork() > 0:
+                os._exit(0)
+            os.setsid()
+        elif mode == "ignores SIGTERM":
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        elif mode != "":
+            sys.exit("finger: " + mode)
+        with open("finger.pid.new", "w") as file:
             file.write(str(os.getpid()))
-        if len(sys.argv) > 2:
-            sys.exit("finger: " + sys.argv[2])
+        os.rename("finger.pid.new", "finger.pid")
         listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
         print("finger: ready", flush=True)
+        print("." * 40000, flush=True)
+        print("finger: serves", flush=True)
         def serve(connection):
             name = connection.makefile("rb").readline().strip().decode()
             if name == "slow":
+                if "ALIVE" in os.environ:
+                    os.write(int(os.environ["ALIVE"]), b"began\\n")
                 connection.recv(1)
             else:
                 connection.sendall(f"Login: {name}\\r\\n".encode())
@@ -109,6 +122,9 @@ import Testing
                     "every URL tagged hangs needs 'finger': no entry of 'services' describes it; start it, and add --have NAME=HOST:PORT")
             }, "\(outcome.text)")
         #expect(outcome.text.contains("every URL that succeeds needs 'finger': no entry"), "\(outcome.text)")
+        let contents = try program.run("check", "peer", "--filter", "BODY-01", "--verbose")
+        #expect(
+            contents.text.contains("every URL with a digest, length, MIME type or status needs 'finger': no entry"), "\(contents.text)")
     }
 
     @Test func serverThatDoesNotStartIsExplained() throws {
@@ -120,6 +136,97 @@ import Testing
             let outcome = try program.run("check", "peer", "--filter", "LIFE-06", "--verbose")
             #expect(outcome.text.contains("needs 'finger': \(reason)"), "\(outcome.text)")
         }
+    }
+
+    /// Servers that SIGTERM to the first process does not end.
+    private static let obstinateCommands = [
+        #"["/usr/bin/python3", "finger.py", "{port}", "in the background"]"#,
+        #"["/usr/bin/python3", "finger.py", "{port}", "ignores SIGTERM"]"#,
+        #"["/bin/sh", "-c", "/usr/bin/python3 finger.py {port} 'ignores SIGTERM'; exit 1"]"#,
+    ]
+
+    @Test(arguments: obstinateCommands) func everyProcessOfAServerIsEnded(command: String) throws {
+        try writeManifest(services: "\"services\": { \"finger\": { \"command\": \(command), \"ready\": \"finger: ready\" } },")
+        let outcome = try program.run("check", "peer", "--filter", "LIFE-06", "--verbose")
+        #expect(outcome.text.hasPrefix("passed   LIFE-06"), "\(outcome.text) \(outcome.errors)")
+        #expect(program.contents(of: "peer/finger.pid") != nil && !isFingerServerRunning)
+    }
+
+    /// The command ends by a signal while a load runs. The server keeps a pipe open, so that the pipe ends with it.
+    @Test(arguments: obstinateCommands, [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
+    func interruptedCommandEndsItsServers(command: String, signal: (name: String, status: Int)) throws {
+        try writeManifest(services: "\"services\": { \"finger\": { \"command\": \(command) } },")
+        try program.makeFile(
+            "run.py",
+            """
+            import os, signal, subprocess, sys, time
+            def reset():
+                for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_DFL)
+            read_end, write_end = os.pipe()
+            check = subprocess.Popen([sys.argv[1], "check", "peer", "--filter", "LIFE-06", "--repeat", "1000"],
+                                     env=dict(os.environ, TMPDIR=os.path.abspath("tmp"), ALIVE=str(write_end)), pass_fds=[write_end],
+                                     stdout=subprocess.DEVNULL, preexec_fn=reset)
+            os.close(write_end)
+            assert os.read(read_end, 6) == b"began\\n"
+            check.send_signal(signal.\(signal.name))
+            status = check.wait()
+            while os.read(read_end, 4096): pass  # until the server has ended
+            end = time.monotonic() + 60
+            while os.listdir("tmp") and time.monotonic() < end: os.sched_yield()
+            print(status, os.listdir("tmp"))
+            """)
+        let outcome = try program.runScript("mkdir tmp && /usr/bin/python3 run.py $portolan")
+        #expect(outcome.lines == ["\(signal.status) []"], "\(outcome.text) \(outcome.errors)")
+        #expect(program.contents(of: "peer/finger.pid") != nil && !isFingerServerRunning)
+    }
+
+    /// The plugin kills the process that watches its check. The servers run on.
+    @Test func checksContinueWithTheServersAfterASupervisorHasEnded() throws {
+        try program.copyFixture("forger-kills-parent.so", to: "peer/forger.so")
+        try program.makeFile(
+            "peer/forger.plugin.json",
+            """
+            { "identifier": "org.portolan.forger", "name": "Forger", "vendor": "The Portolan authors", "version": "1.0.0",
+              "library": "forger.so", "schemes": ["forger"], "permissions": ["network"],
+              "conformance": { \(Self.services) "loads": [{ "url": "forger://{finger}/", "needs": ["finger"] }] } }
+            """)
+        let outcome = try program.run("check", "peer/forger.plugin.json", "--filter", "LIFE", "--jobs", "1")
+        #expect(outcome.status == 111, "\(outcome.text) \(outcome.errors)")
+        #expect(outcome.text.contains("finger: serves"), "\(outcome.text)")
+        #expect(!isFingerServerRunning)
+    }
+
+    /// A caller that ignores SIGCHLD passes this on to the program.
+    @Test func ignoredSignalsOfChildrenDoNotMatter() throws {
+        try writeManifest()
+        let outcome = try program.run(
+            URL(fileURLWithPath: "/usr/bin/python3"),
+            [
+                "-c",
+                "import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                    + "os.execv('\(Program.executable.path)', ['portolan', 'check', 'peer', '--filter', 'LIFE-06', '--verbose'])",
+            ], input: Data(), with: [:])
+        #expect(outcome.status == 0 && outcome.text.hasPrefix("passed   LIFE-06"), "\(outcome.text) \(outcome.errors)")
+        #expect(!isFingerServerRunning)
+    }
+
+    /// `services` in the file of `--loads`. Its folder is that of the servers.
+    @Test func serversOfASeparateFileAreStarted() throws {
+        try program.makeFile(
+            "peer/web.py",
+            """
+            import http.server, sys
+            http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bind="127.0.0.1")
+            """)
+        try program.makeFile("peer/text.txt", "hello")
+        try program.makeFile(
+            "peer/loads.json",
+            """
+            { "services": { "web": { "command": ["/usr/bin/python3", "web.py", "{port}"] } },
+              "loads": [{ "url": "http://{web}/text.txt", "needs": ["web"], "length": 5, "mime": "text/plain" }] }
+            """)
+        let outcome = try program.run("check", "http:", "--loads", "peer/loads.json", "--filter", "BODY-01,BODY-02", "--verbose")
+        #expect(outcome.status == 0 && outcome.text.contains("passed   BODY-01"), "\(outcome.text) \(outcome.errors)")
     }
 
     /// The same manifest without the description of this server, which the test starts itself.
@@ -145,11 +252,29 @@ import Testing
         try program.makeFile("peer/peer.plugin.json", manifest.replacingOccurrences(of: "\"length\": 14", with: "\"length\": 15"))
         let outcome = try program.run("check", "peer", "--filter", "BODY-01")
         #expect(outcome.status == 111 && outcome.text.contains("gave 14 bytes, not 15"), "\(outcome.text)")
-        #expect(outcome.text.contains("the server 'finger' printed last:\n  finger: ready"), "\(outcome.text)")
+        #expect(outcome.text.contains("  finger: serves\n"), "\(outcome.text)")
         #expect(outcome.text.contains("the server 'cache' printed last:\n  STORED in /"), "\(outcome.text)")
     }
 
-    @Test(arguments: ["finger", "finger=", "finger=host", "=host:1", "finger=:1", "finger=host:x", "finger=host:70000"])
+    @Test func outputOfAServerIsAlsoShownWithOtherFormats() throws {
+        try writeManifest()
+        let manifest = try #require(program.contents(of: "peer/peer.plugin.json"))
+        try program.makeFile("peer/peer.plugin.json", manifest.replacingOccurrences(of: "\"length\": 14", with: "\"length\": 15"))
+        let outcome = try program.run("check", "peer", "--filter", "BODY-01", "--json")
+        #expect(outcome.lines.count == 1 && outcome.errors.contains("  finger: serves"), "\(outcome.errors)")
+    }
+
+    @Test func runningServerThatNoURLNeedsIsRefused() throws {
+        try writeManifest()
+        let outcome = try program.run("check", "peer", "--have", "fingre=127.0.0.1:79")
+        #expect(outcome.status == 2, "\(outcome.text)")
+        #expect(outcome.errors.first?.contains("no URL needs 'fingre'; the URLs need 'cache', 'finger'") == true, "\(outcome.errors)")
+    }
+
+    @Test(arguments: [
+        "finger", "finger=", "finger=host", "=host:1", "finger=:1", "finger=host:x", "finger=host:70000", "finger=host:+80",
+        "finger=host:0", "finger=host/a:80", "finger=user@host:80", "finger=a b:80",
+    ])
     func wrongNameOfARunningServerIsRefused(text: String) throws {
         let outcome = try program.run("check", "peer", "--have", text)
         #expect(outcome.status == 2 && outcome.errors.first?.contains("--have") == true, "\(outcome.errors)")
