@@ -10,6 +10,7 @@ import Testing
         ("\u{2027}\u{1F9ED}", "'\u{2027}\u{1F9ED}'"), (String(repeating: "a", count: 120), "'\(String(repeating: "a", count: 120))'"),
         (String(repeating: "a", count: 121), "'\(String(repeating: "a", count: 120))\u{2026}'"),
         (String(repeating: "a", count: 119) + "\u{E9}", "'\(String(repeating: "a", count: 119))\u{2026}'"),
+        (String(repeating: "\u{2028}", count: 41), "'\(String(repeating: "?", count: 40))\u{2026}'"),
     ])
     func quotedTextIsOneLine(text: String, quoted: String) {
         let written = unsafe withString(text) { text in unsafe fill(capacity: 256) { unsafe portolan_quote(text, $0, $1) } }
@@ -50,7 +51,9 @@ import Testing
         arguments: [
             ("bytes=0-4", 1, 0, 5), ("bytes=5-", 1, 5, 5), ("bytes=-3", 1, 7, 3), ("bytes=-999", 1, 0, 10), ("bytes=9-9", 1, 9, 1),
             ("bytes=9-99999999999999999999", 1, 9, 1), ("BYTES=0-0", 1, 0, 1), ("bytes=10-", -8, -7, -7), ("bytes=-0", -8, -7, -7),
-            ("bytes=99999999999999999999-", -8, -7, -7), ("bytes=4-2", 0, -7, -7), ("bytes=1-2,4-5", 0, -7, -7), ("lines=1-2", 0, -7, -7),
+            ("bytes=99999999999999999999-", -8, -7, -7), ("bytes=99999999999999999999-99999999999999999998", 0, -7, -7),
+            ("bytes=99999999999999999999-099999999999999999999", -8, -7, -7), ("bytes=0004-3", 0, -7, -7), ("bytes=4-2", 0, -7, -7),
+            ("bytes=1-2,4-5", 0, -7, -7), ("lines=1-2", 0, -7, -7),
             ("bytes=-", 0, -7, -7), ("bytes=a-b", 0, -7, -7), ("bytes=1", 0, -7, -7), ("bytes=1-2 ", 0, -7, -7), ("bytes", 0, -7, -7),
             ("", 0, -7, -7), ("bytes= 1-2", 0, -7, -7),
         ] as [(String, Int32, Int64, Int64)])
@@ -60,11 +63,14 @@ import Testing
         #expect((parsed, parsedOffset, parsedCount) == (result, offset, count))
     }
 
+    /// A suffix range of an empty resource is satisfiable (RFC 9110 \u{A7}14.1.2), but has no bytes.
     @Test func emptyResourceHasNoRange() {
         var (offset, count): (Int64, Int64) = (-7, -7)
-        for value in ["bytes=0-", "bytes=-1"] {
+        for (value, result) in [
+            ("bytes=0-", PORTOLAN_REFUSED_RANGE.rawValue), ("bytes=-1", 0), ("bytes=-0", PORTOLAN_REFUSED_RANGE.rawValue),
+        ] {
             let parsed = unsafe withString(value) { unsafe portolan_parse_range($0, 0, &offset, &count) }
-            #expect(parsed == PORTOLAN_REFUSED_RANGE.rawValue)
+            #expect(parsed == result && offset == -7)
         }
     }
 

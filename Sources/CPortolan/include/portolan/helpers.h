@@ -180,11 +180,11 @@ static inline size_t portolan_utf8_length(portolan_string text, size_t at) {
 }
 
 /// Quotes a part of a URL, or text of a peer, for a message: `a b` becomes `'a b'`. Control characters and bytes that are
-/// not UTF-8 become `?`. Of more than 120 bytes, the first ones are kept, and `…` follows. An absent string gives `''`. Writes a
+/// not UTF-8 become `?`. Of a text of more than 120 bytes, the first ones are kept, and `…` follows. An absent string gives `''`. Writes a
 /// NUL after the text, and returns the number of bytes, as `portolan_decode` does. Check: ERR-02
 static inline int64_t portolan_quote(portolan_string text, char *PORTOLAN_NULLABLE buffer, size_t capacity) {
     static const size_t limit = 120;
-    size_t at = 0, length = 0, count = 0;
+    size_t at = 0, length = 0;
     portolan_put(buffer, capacity, &length, '\'');
     while (text.bytes && at < text.length) {
         size_t size = portolan_utf8_length(text, at);
@@ -192,16 +192,14 @@ static inline int64_t portolan_quote(portolan_string text, char *PORTOLAN_NULLAB
         /* C1 control characters (U+0080 to U+009F), and the separators of lines and paragraphs (U+2028, U+2029). */
         int32_t is_control = byte < 0x20 || byte == 0x7F || (size == 2 && byte == 0xC2 && (unsigned char)text.bytes[at + 1] < 0xA0)
             || (size == 3 && memcmp(text.bytes + at, "\xE2\x80", 2) == 0 && ((unsigned char)text.bytes[at + 2] & 0xFE) == 0xA8);
-        if (count + (size > 0 && !is_control ? size : 1) > limit) {
+        if (at + (size > 0 ? size : 1) > limit) {
             for (size_t i = 0; i < 3; i++) portolan_put(buffer, capacity, &length, "\xE2\x80\xA6"[i]);
             break;
         }
         if (size == 0 || is_control) {
             portolan_put(buffer, capacity, &length, '?');
-            count++;
         } else {
             for (size_t i = 0; i < size; i++) portolan_put(buffer, capacity, &length, text.bytes[at + i]);
-            count += size;
         }
         at += size > 0 ? size : 1;
     }
@@ -244,21 +242,34 @@ static inline int64_t portolan_read_number(portolan_string text, size_t *at) {
     return number;
 }
 
+/* Whether the first number is greater than the second. Both consist of digits, possibly more than 64 bits have. */
+static inline int32_t portolan_is_greater(portolan_string a, portolan_string b) {
+    for (; a.length > 0 && *a.bytes == '0'; a.length--) a.bytes++;
+    for (; b.length > 0 && *b.bytes == '0'; b.length--) b.bytes++;
+    if (a.length != b.length) return a.length > b.length;
+    return a.length > 0 && memcmp(a.bytes, b.bytes, a.length) > 0;
+}
+
 /// Parses the value of a request's `Range` field for a resource of `length` bytes (RFC 9110 section 14.1.2). Returns 1, and
 /// sets `*offset` and `*count`, for one range of bytes that begins in the resource. Returns 0 if the field must be
-/// ignored: it is absent or malformed, has another unit, or has several ranges. Returns PORTOLAN_REFUSED_RANGE if no byte
+/// ignored: it is absent or malformed, has another unit, has several ranges, or names the last bytes of an empty resource.
+/// Returns PORTOLAN_REFUSED_RANGE if no byte
 /// is in the range: fail with PORTOLAN_ERROR_RANGE_NOT_SATISFIABLE.
 static inline int32_t portolan_parse_range(portolan_string value, int64_t length, int64_t *offset, int64_t *count) {
     portolan_string unit = {value.bytes, 6};
     if (!value.bytes || value.length < 6 || length < 0 || !portolan_equal_ignoring_case(unit, PORTOLAN_STRING("bytes="))) return 0;
     size_t at = 6;
     int64_t first = portolan_read_number(value, &at);
+    portolan_string first_digits = { value.bytes + 6, at - 6 };
     if (at >= value.length || value.bytes[at++] != '-') return 0;
+    portolan_string last_digits = { value.bytes + at, value.length - at };
     int64_t last = portolan_read_number(value, &at);
-    if (at != value.length || (first < 0 && last < 0) || (first >= 0 && last >= 0 && last < first)) return 0;
+    if (at != value.length || (first < 0 && last < 0)) return 0;
+    if (first >= 0 && last >= 0 && portolan_is_greater(first_digits, last_digits)) return 0;
     if (first < 0) {
         /* The last bytes. */
-        if (last == 0 || length == 0) return PORTOLAN_REFUSED_RANGE;
+        if (last == 0) return PORTOLAN_REFUSED_RANGE;
+        if (length == 0) return 0;
         *count = last < length ? last : length;
         *offset = length - *count;
         return 1;
