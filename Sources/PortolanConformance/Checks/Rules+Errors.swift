@@ -142,21 +142,24 @@ extension RuleCatalogue {
             because: "The process belongs to another program.",
             remedy: "Fail the load instead.", needsProcess: true
         ) { context throws(CheckSkipped) in
-            let statusBefore = ExitStatus.ofCopy()
+            let (statusBefore, threadsBefore) = (ExitStatus.ofCopy(), ProcessResources.threadsOfPlugins())
             let library = try context.library()
             let first = try context.instance()
-            try context.followAll(context.loads(.any), of: first)
+            // Nested loads start threads of the host.
+            let loads = try context.loads(.any)
+            let ownLoads = loads.filter { !$0.tags.contains(.nested) }
+            try context.followAll(ownLoads.isEmpty ? loads : ownLoads, of: first)
             if context.areAllLoadsIdle { first.end() }
-            if statusBefore == ExitStatus.expected, let status = ExitStatus.ofCopy(), status != ExitStatus.expected {
+            if statusBefore == ExitStatus.expected, let phrase = ExitStatus.phraseForChange(since: threadsBefore) {
                 context.fail(
-                    "a program that ends with status \(ExitStatus.expected) ends with \(status), because of a handler of the plugin",
+                    "a program that ends with status \(ExitStatus.expected) \(phrase), because of a handler of the plugin",
                     remedy: "Register nothing with atexit or on_exit, and end nothing in a destructor of the library.")
             }
             _ = FaultInjection.interpose(on: .end, for: library)
             signal(SIGPIPE, SIG_DFL)
             let before = ProcessEnvironment.current()
             let instance = try context.instance()
-            for load in try context.loads(.any) {
+            for load in loads {
                 // Methods that can change something use a path that does not exist.
                 for method in ["GET", "JUDGE", "DELETE"] {
                     for suffix in method == "GET"

@@ -67,9 +67,10 @@ extension RuleCatalogue {
             try context.eachLoad(.redirects) { load, request, instance throws(CheckSkipped) in
                 let record = try context.perform(request, of: instance, CheckContext.script(for: load))
                 _ = try record.redirectIndex(load)
-                // The target can contain text from the request's path. `try?` because a text that is no URL reaches no
-                // plugin.
-                if let otherRequest = try? context.request(MalformedURLSamples.appendingToPath("/%3Fjudge%23judge", of: load.url)),
+                // The target can contain text from the request's path. A path with encoded characters can be an encoded
+                // URL, which the plugin must decode. `try?` because a text that is no URL reaches no plugin.
+                if !load.url.contains("%"),
+                    let otherRequest = try? context.request(MalformedURLSamples.appendingToPath("/%3Fjudge%23judge", of: load.url)),
                     try context.handler(for: otherRequest, of: instance) != nil,
                     let otherRecord = try context.recordWhenIdle(otherRequest, of: instance, CheckContext.script(for: load))
                 {

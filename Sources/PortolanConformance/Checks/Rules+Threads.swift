@@ -78,7 +78,6 @@ extension RuleCatalogue {
                         "beside other loads")
                 }
             }
-            try context.runInside(baseline, of: instance)
             // Loads can also mix the bytes of their uploads. The check sees this only if the server sends the upload
             // back.
             var isEchoed = false
@@ -104,6 +103,7 @@ extension RuleCatalogue {
                         context.recordWhenIdle(probedLoad, within: context.loadTimeLimit), as: baseline, "beside other uploads")
                 }
             }
+            try context.runInside(baseline, of: instance, until: MonotonicTime.now + .seconds(2))
             if context.areAllLoadsIdle { instance.end() }
             guard Set(baseline.map(\.result)).count == 1, !isEchoed, context.findings.isEmpty else { return }
             let phrase = baseline.count == 1 ? "there is only one URL" : "all URLs of this check have the same bytes"
@@ -295,12 +295,17 @@ extension RuleCatalogue {
 extension CheckContext {
     /// Performs each load, and another one with other bytes from beginning to end inside one of its events: the
     /// response, and then the next events. Both must have the results that they have alone.
-    fileprivate func runInside(_ baseline: [BaselineLoad], of instance: ProbedInstance) throws(CheckSkipped) {
+    ///
+    /// - Parameter end: No pair of loads starts after this time, so that slow loads leave time for the rest.
+    fileprivate func runInside(
+        _ baseline: [BaselineLoad], of instance: ProbedInstance, until end: Duration
+    ) throws(CheckSkipped) {
         let pairs = baseline.flatMap { outer in
             baseline.filter { $0.result.body != outer.result.body && !$0.result.body.isEmpty }.map { (outer, $0) }
         }
         for (outer, inner) in pairs {
             for eventIndex in 0..<3 {
+                guard MonotonicTime.now < end else { return }
                 let innerLoad = try make(inner.request, of: instance, inner.script)
                 var script = outer.script
                 script.whileDelivering = { [loadTimeLimit] index, _ in

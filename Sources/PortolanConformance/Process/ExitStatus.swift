@@ -14,6 +14,16 @@ enum ExitStatus {
     static let expected: Int32 = 37
     private static let limit = Duration.seconds(2)
 
+    /// How the end of a copy differs from ``expected``; `nil` if it does not.
+    ///
+    /// A copy lacks the other threads. So if there are new threads, a copy that does not end proves nothing: a
+    /// destructor may wait for one of them.
+    static func phraseForChange(since threadsBefore: Set<Int32>) -> String? {
+        if let status = ofCopy() { return status == expected ? nil : "ends with \(status)" }
+        guard ProcessResources.threadsOfPlugins().isSubset(of: threadsBefore), ofCopy() == nil else { return nil }
+        return "does not end within \(limit.components.seconds) s"
+    }
+
     /// Copies this process (`fork(2)`), ends the copy by `exit(3)` with the status ``expected``, and returns its
     /// status. Returns `nil` if the copy does not end in time: it lacks the other threads, which can hold a lock.
     static func ofCopy() -> Int32? {

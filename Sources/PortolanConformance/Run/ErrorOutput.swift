@@ -10,7 +10,8 @@ import PortolanPlugins
     import Musl
 #endif
 
-/// What the processes of one check write to standard error: a file in memory, with at most 1 MiB. Later writes fail.
+/// What the processes of one check write to standard error: a file in memory, with at most 1 MiB. Later writes fail,
+/// and ``lines`` says so.
 ///
 /// A plugin that crashes often says why there: a panic in Rust, an exception in C++, a Swift trap.
 final class ErrorOutput: Sendable {
@@ -46,6 +47,7 @@ final class ErrorOutput: Sendable {
         let readCount = unsafe pread(descriptor, &bytes, bytes.count, off_t(count - bytes.count))
         let text = String(decoding: bytes.prefix(max(0, readCount)), as: UTF8.self)
         let lines = text.split(whereSeparator: \.isNewline).map { Text.oneLine(String($0), limit: Self.lengthLimit) }
-        return lines.filter { !$0.isEmpty }.suffix(Self.lineLimit)
+        let end = count == Self.size ? ["(only the first \(Self.size >> 20) MiB is kept)"] : []
+        return lines.filter { !$0.isEmpty }.suffix(Self.lineLimit) + end
     }
 }

@@ -184,6 +184,56 @@ import Testing
         #expect(outcome.status == 2 && outcome.errors.contains { $0.contains("'hello.c' is C source, and check needs the built plugin") })
     }
 
+    /// A path can be an encoded URL. The plugin has to decode it.
+    @Test func redirectToAnEncodedURLOfThePathPasses() throws {
+        let program = try Program()
+        try program.makeFile(
+            "to/to.c",
+            """
+            #include <portolan/helpers.h>
+            #include <portolan/portolan.h>
+            typedef struct { const portolan_request *request; portolan_client *client; } to_load;
+            static to_load only;
+            static void *make(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
+                              portolan_refusal *refusal) {
+                only = (to_load){ request, client };
+                return &only;
+            }
+            static void run(void *load) {
+                char url[900];
+                portolan_string path = only.request->path;
+                int64_t length = portolan_decode(path, url, sizeof url);
+                portolan_change change = { .size = sizeof change, .url = { url, (size_t)length } };
+                portolan_error error = { .size = sizeof error, .code = PORTOLAN_ERROR_BAD_URL, .message = PORTOLAN_TEXT("no target") };
+                if (length > 5) only.client->was_redirected(only.client, &change, NULL);
+                else only.client->did_fail(only.client, &error);
+            }
+            static void destroy(void *load) {}
+            static const portolan_string schemes[] = { PORTOLAN_TEXT("to") };
+            static const portolan_load_table loads = { .size = sizeof loads, .run = run, .destroy = destroy };
+            static const portolan_handler handler = { .size = sizeof handler, .identifier = PORTOLAN_TEXT("org.portolan.test.to"),
+                .schemes = schemes, .scheme_count = 1, .make = make, .loads = &loads };
+            static const portolan_handler *const handlers[] = { &handler };
+            static const portolan_plugin descriptor = { .size = sizeof descriptor, .abi_major = 1,
+                .identifier = PORTOLAN_TEXT("org.portolan.test.to"), .name = PORTOLAN_TEXT("To"), .vendor = PORTOLAN_TEXT("x"),
+                .version = PORTOLAN_TEXT("1.0.0"), .handlers = handlers, .handler_count = 1 };
+            PORTOLAN_EXPORT const portolan_plugin *portolan_plugin_entry(uint32_t abi) { return &descriptor; }
+            """)
+        let include = Repository.root.appendingPathComponent("Sources/CPortolan/include").path
+        let made = try program.runScript("cd to && cc -std=gnu11 -w -shared -fPIC -fvisibility=hidden -I '\(include)' to.c -o to.so")
+        #expect(made.status == 0, "\(made.errors)")
+        for (url, verdict) in [("to:data:%2Ctext", "passed"), ("to:data:,text", "failed")] {
+            try program.makeFile(
+                "to/to.plugin.json",
+                """
+                { "identifier": "org.portolan.test.to", "name": "To", "vendor": "x", "version": "1.0.0", "library": "to.so", "schemes": ["to"],
+                  "conformance": { "loads": [{ "url": "\(url)", "tags": ["redirects"] }] } }
+                """)
+            let outcome = try program.run("check", "to", "--filter", "REDIR-01", "-v")
+            #expect(outcome.text.hasPrefix("\(verdict)   REDIR-01"), "\(outcome.text)")
+        }
+    }
+
     @Test func passedChecksAreSilentAndSkippedOnesAreCounted() throws {
         let program = try Program()
         try FileManager.default.copyItem(atPath: mutantLibrary("good"), toPath: program.folder.appendingPathComponent("alone.so").path)

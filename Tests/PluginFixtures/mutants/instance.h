@@ -34,6 +34,12 @@ static void start_sleeping_thread(void) {
 static void end_quietly(void) { _exit(0); }
 #endif
 
+#ifdef ERR_07d
+static void never_end(void) {
+    for (;;) pause();
+}
+#endif
+
 #ifdef FAULT_03b
 static void *return_plugin(void *plugin) { return plugin; }
 #endif
@@ -89,6 +95,9 @@ static void *init(portolan_host *host, portolan_refusal *refusal) {
 #endif
 #ifdef ERR_07c
     atexit(end_quietly);
+#endif
+#ifdef ERR_07d
+    atexit(never_end);
 #endif
     subject_plugin *plugin = calloc(1, sizeof *plugin);
 #ifndef FAULT_01b
