@@ -7,10 +7,12 @@
 #define PORTOLAN_CPLUGINOBSERVATION_SHIM_H
 
 #include <dirent.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -213,11 +215,28 @@ static inline void portolan_depend_on(const void *bytes, size_t size) {
 /* Whether something accepts TCP connections at this port of 127.0.0.1. */
 static inline int portolan_accepts_connections(uint16_t port) {
     struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return 0;
     int result = connect(descriptor, (struct sockaddr *)&address, sizeof address);
+    if (result < 0 && errno == EINPROGRESS) {
+        /* A full queue of connections does not refuse one, but does not answer. */
+        struct pollfd writable = { .fd = descriptor, .events = POLLOUT };
+        socklen_t size = sizeof result;
+        if (poll(&writable, 1, 100) != 1 || getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &size) != 0) result = -1;
+    }
     close(descriptor);
     return result == 0;
+}
+
+/* Whether `text` is a part of `bytes`. The text is not empty. */
+static inline int portolan_has_part(const void *bytes, size_t count, const void *text, size_t size) {
+    const char *at = (const char *)bytes;
+    for (const char *end = at + count; (size_t)(end - at) >= size; at++) {
+        at = (const char *)memchr(at, *(const char *)text, (size_t)(end - at) - size + 1);
+        if (!at) return 0;
+        if (memcmp(at, text, size) == 0) return 1;
+    }
+    return 0;
 }
 
 /* A TCP port of 127.0.0.1 that nothing uses now; 0 if there is none. Another program can take it before the caller does. */

@@ -19,8 +19,8 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     let remover: pid_t
     /// The run continues while any process has this descriptor open.
     let lifeDescriptor: Int32
-    /// The processes that keep the servers of the run, each with the descriptor that it waits for.
-    private(set) var keepers: [(processID: pid_t, lifeDescriptor: Int32)] = []
+    /// The processes that keep the servers of the run.
+    private var keepers: [ServiceKeeper] = []
 
     package struct CreationError: Error, CustomStringConvertible {
         package let description: String
@@ -98,31 +98,32 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
 
     // MARK: Processes
 
-    func add(_ keeper: pid_t, lifeDescriptor: Int32) {
-        keepers.append((keeper, lifeDescriptor))
-        RunnerSignals.add(processID: keeper, orderWriteEnd: lifeDescriptor)
+    func add(_ keeper: ServiceKeeper) {
+        keepers.append(keeper)
+        RunnerSignals.add(processID: keeper.processID, orderWriteEnd: keeper.lifeDescriptor)
     }
 
-    func remove(_ keeper: pid_t) {
-        keepers.removeAll { $0.processID == keeper }
-        RunnerSignals.remove(processID: keeper)
+    func remove(_ keeper: ServiceKeeper) {
+        keepers.removeAll { $0.processID == keeper.processID }
+        RunnerSignals.remove(processID: keeper.processID)
     }
 
-    /// The processes that run until the end of the run.
-    var processIDs: [pid_t] { [remover] + keepers.map(\.processID) }
-
-    /// Closes the descriptors that keep the run alive, in a process that was forked.
-    func closeLifeDescriptors() {
-        close(lifeDescriptor)
-        for keeper in keepers { close(keeper.lifeDescriptor) }
+    /// Closes the descriptors that keep the servers running, in a process that was forked.
+    func closeKeeperDescriptors() {
+        for keeper in keepers {
+            close(keeper.lifeDescriptor)
+            close(keeper.reportReadEnd)
+        }
     }
 
     // MARK: The end
 
-    /// Removes the folder, and waits until the remover has ended.
+    /// Removes the folder, and ends the remover. A process of a plugin can still have the descriptor open, so the
+    /// remover does not wait for its end.
     package func remove() {
         FolderRemoval.remove(path)
         close(lifeDescriptor)
+        kill(remover, SIGKILL)
         Self.wait(for: remover)
     }
 

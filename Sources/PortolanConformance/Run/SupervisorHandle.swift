@@ -213,6 +213,11 @@ final class SupervisorHandle {
         // A supervisor that waits for an order reads end-of-file. A supervisor with a running check receives the
         // signal.
         close(orderWriteEnd)
+        requestEnd(of: processID)
+    }
+
+    /// Sends SIGTERM to a supervisor or keeper, which may be stopped. The function is async-signal-safe.
+    static func requestEnd(of processID: pid_t) {
         kill(processID, SIGTERM)
         kill(processID, SIGCONT)
     }

@@ -16,6 +16,9 @@ struct SupervisorPool {
     /// The indices of the checks that have not been ordered.
     private var waitingIndices: Range<Int>
     private var supervisors: [SupervisorHandle] = []
+    /// The children of this process before the run: its other processes, and those that its caller has started before
+    /// `execve(2)`.
+    private let otherChildren = Set(ProcessResources.children())
     /// The loads that hung in the checks that are over.
     private var hungLoads = HungLoads()
     /// The steps that hung in the checks that are over.
@@ -83,7 +86,7 @@ struct SupervisorPool {
     /// Kills the processes that a supervisor left when it ended. They are children of this process now. The servers are
     /// not, because their keepers are their parents. Tries for five seconds.
     private func endOrphans() {
-        let ownProcesses = Set(supervisors.map(\.processID) + (runner.folder?.processIDs ?? []))
+        let ownProcesses = otherChildren.union(supervisors.map(\.processID))
         let deadline = MonotonicTime.now + .seconds(5)
         while MonotonicTime.now < deadline {
             let orphans = ProcessResources.children().filter { !ownProcesses.contains($0) }

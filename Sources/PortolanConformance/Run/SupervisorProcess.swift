@@ -41,7 +41,9 @@ struct SupervisorProcess {
         errorOutput.redirect()
         errorOutput.closeInChild()
         _ = portolan_adopt_descendants(1)
-        _ = portolan_signal_at_end_of_parent(SIGTERM)
+        // A plugin can have stopped this process.
+        _ = portolan_signal_at_end_of_parent(SIGCONT)
+        runner.folder?.closeKeeperDescriptors()
         guard getppid() == runnerProcess else { exitNow() }
         while let order = nextOrder(), checks.indices.contains(order.number) {
             runCheck(checks[order.number], order).write(to: reportWriteEnd)
@@ -72,7 +74,7 @@ struct SupervisorProcess {
         let child = fork()
         if child == 0 {
             for descriptor in [orderReadEnd, reportWriteEnd] { close(descriptor) }
-            runner.folder?.closeLifeDescriptors()
+            if let folder = runner.folder { close(folder.lifeDescriptor) }
             var runner = runner
             (runner.hungLoads, runner.hungSteps) = (order.hungLoads, order.hungSteps)
             ChildProcess.run(runner, check, callLog, result, order.key, supervisor: supervisor)

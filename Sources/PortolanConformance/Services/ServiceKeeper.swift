@@ -9,14 +9,27 @@ import PortolanCore
     import Musl
 #endif
 
-/// The process that keeps one server: it starts the server, and ends all of its processes.
+/// The process that keeps one server: it starts the server, copies its output to a file, and ends all of its processes.
 struct ServiceKeeper {
     let processID: pid_t
-    let lifeDescriptor, statusReadEnd: Int32
+    let lifeDescriptor, reportReadEnd: Int32
+
+    /// What the keeper reports, once: two numbers of 32 bits.
+    enum Report: Int32 {
+        /// The server has ended. The second number is its status (`waitpid(2)`).
+        case ended
+        /// The program could not be started. The second number is the error number.
+        case notStarted
+
+        static let size = 8
+    }
+
+    /// The largest size of the file with the output. Later output is discarded.
+    static let outputLimit = 16 << 20
 
     private static let pollInterval: Int32 = 20  // milliseconds
     /// The time limit for ending processes with SIGKILL.
-    private static let killLimit = Duration.seconds(5)
+    static let killLimit = Duration.seconds(5)
 
     /// Starts the keeper, which starts the server, and adds it to the run's folder.
     ///
@@ -24,34 +37,45 @@ struct ServiceKeeper {
     static func start(
         _ command: [String], in workingFolder: String, writingTo output: String, endLimit: Duration, _ folder: RunFolder
     ) throws(ServiceProcess.Problem) -> ServiceKeeper {
-        var (life, status): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
-        guard unsafe pipe(&life) == 0 else { throw failure("no pipe") }
-        guard unsafe pipe(&status) == 0 else {
-            let problem = failure("no pipe")
-            for end in life { close(end) }
-            throw problem
+        var pipes: [[Int32]] = []
+        for _ in 0..<3 {
+            var ends: [Int32] = [-1, -1]
+            guard unsafe pipe(&ends) == 0 else {
+                let problem = failure("no pipe")
+                for end in pipes.flatMap(\.self) { close(end) }
+                throw problem
+            }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            pipes.append(ends)
         }
-        for end in life + status { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let (life, report, outputPipe) = (pipes[0], pipes[1], pipes[2])
         var arguments = unsafe command.map { unsafe strdup($0) }
         unsafe arguments.append(nil)
         defer { for index in unsafe arguments.indices { unsafe free(arguments[index]) } }
+        let runner = getpid()
         let child = RunnerSignals.withSignalsBlocked { () -> pid_t in
             let child = fork()
             if child == 0 {
                 // If this process kept the descriptors of other keepers open, they would not notice the end of the run.
-                for end in [life[1], status[0]] + folder.keepers.map(\.lifeDescriptor) { close(end) }
-                unsafe serve(arguments, workingFolder, output, statusWriteEnd: status[1], lifeReadEnd: life[0], endLimit)
+                folder.closeKeeperDescriptors()
+                for end in [life[1], report[0]] { close(end) }
+                // Continues this process if a server has stopped it.
+                _ = portolan_signal_at_end_of_parent(SIGCONT)
+                let keeper = KeeperProcess(
+                    runner: runner, workingFolder: workingFolder, lifeReadEnd: life[0], reportWriteEnd: report[1], outputPipe: outputPipe)
+                unsafe keeper.serve(arguments, writingTo: output, endLimit)
             }
             return child
         }
         let problem = failure("no process")
-        for end in [life[0], status[1]] { close(end) }
+        for end in [life[0], report[1]] + outputPipe { close(end) }
         guard child > 0 else {
-            for end in [life[1], status[0]] { close(end) }
+            for end in [life[1], report[0]] { close(end) }
             throw problem
         }
-        folder.add(child, lifeDescriptor: life[1])
-        return ServiceKeeper(processID: child, lifeDescriptor: life[1], statusReadEnd: status[0])
+        let keeper = ServiceKeeper(processID: child, lifeDescriptor: life[1], reportReadEnd: report[0])
+        folder.add(keeper)
+        return keeper
     }
 
     private static func failure(_ what: String) -> ServiceProcess.Problem {
@@ -60,75 +84,130 @@ struct ServiceKeeper {
 
     // MARK: The keeper's process
 
-    /// Runs the server until the other end of the pipe `lifeReadEnd` is closed.
-    ///
-    /// The process keeps the descriptor of the run's folder open, so that the folder is removed after the server's end.
-    private static func serve(
-        _ arguments: [UnsafeMutablePointer<CChar>?], _ workingFolder: String, _ output: String, statusWriteEnd: Int32, lifeReadEnd: Int32,
-        _ endLimit: Duration
-    ) -> Never {
-        // Ctrl-C reaches only the runner.
-        setsid()
-        RunnerSignals.blockAll()
-        // If SIGCHLD were ignored, the kernel would discard the server's status.
-        signal(SIGCHLD, SIG_DFL)
-        ChildProcess.redirectStreamsToNull()
-        // Processes whose parent ends become children of this process.
-        _ = portolan_adopt_descendants(1)
-        let server = unsafe startServer(arguments, workingFolder, output)
-        var status = server > 0 ? nil : Int32?.some(126 << 8)
-        var isReported = false
-        var life = pollfd(fd: lifeReadEnd, events: Int16(POLLIN), revents: 0)
-        // No process writes to the pipe, so an event is its end.
-        while unsafe poll(&life, 1, pollInterval) <= 0 {
-            let hasChildren = reap(server, &status)
-            // A server that ends with status 0 can have put itself into the background.
-            guard !isReported, var report = status, report != 0 || !hasChildren else { continue }
-            isReported = true
-            unsafe write(statusWriteEnd, &report, 4)
-        }
-        if status == nil { kill(-server, SIGTERM) }
-        for child in ProcessResources.children() where child != server { kill(child, SIGTERM) }
-        let termLimit = MonotonicTime.now + endLimit
-        while reap(server, &status) {
-            if MonotonicTime.now > termLimit {
-                for child in ProcessResources.children() { kill(child, SIGKILL) }
+    private struct KeeperProcess {
+        let runner: pid_t
+        let workingFolder: String
+        let lifeReadEnd, reportWriteEnd: Int32
+        /// What the server writes to its standard output and standard error.
+        let outputPipe: [Int32]
+
+        /// Runs the server until the other end of the pipe `lifeReadEnd` is closed, or the runner sends SIGTERM.
+        ///
+        /// The process keeps the descriptor of the run's folder open, so that the folder is removed after the server's
+        /// end.
+        func serve(_ arguments: [UnsafeMutablePointer<CChar>?], writingTo output: String, _ endLimit: Duration) -> Never {
+            // Ctrl-C reaches only the runner.
+            setsid()
+            RunnerSignals.blockAll()
+            // If SIGCHLD were ignored, the kernel would discard the server's status.
+            signal(SIGCHLD, SIG_DFL)
+            ChildProcess.redirectStreamsToNull()
+            // Processes whose parent ends become children of this process.
+            _ = portolan_adopt_descendants(1)
+            let server = unsafe startServer(arguments)
+            close(outputPipe[1])
+            var file = unsafe OutputFile(descriptor: open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600))
+            var (status, isReported) = (Int32?.none, server <= 0)
+            if server <= 0 { report(.notStarted, errno) }
+            var hasOutput = true
+            while !isOver {
+                var descriptors = [
+                    pollfd(fd: lifeReadEnd, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: hasOutput ? outputPipe[0] : -1, events: Int16(POLLIN), revents: 0),
+                ]
+                unsafe poll(&descriptors, 2, ServiceKeeper.pollInterval)
+                // No process writes to this pipe, so an event is its end.
+                if descriptors[0].revents != 0 { break }
+                if descriptors[1].revents != 0 { hasOutput = file.copy(from: outputPipe[0]) }
+                let hasChildren = reap(server, &status)
+                // A server that ends with status 0 can have put itself into the background.
+                guard !isReported, let status, status != 0 || !hasChildren, !hasOutput || descriptors[1].revents == 0 else { continue }
+                isReported = true
+                report(.ended, status)
             }
-            guard MonotonicTime.now < termLimit + killLimit else { break }
-            Polling.sleep(.milliseconds(5))
+            end(server, &status, within: endLimit)
+            // Valgrind would search for leaks if this process ended in another way.
+            kill(getpid(), SIGKILL)
+            _exit(0)
         }
-        // Valgrind would search for leaks if this process ended in another way.
-        kill(getpid(), SIGKILL)
-        _exit(0)
-    }
 
-    /// Reaps the children that have ended, and notes the server's status. Returns whether there are others.
-    private static func reap(_ server: pid_t, _ serverStatus: inout Int32?) -> Bool {
-        while true {
-            var status: Int32 = 0
-            let process = unsafe waitpid(-1, &status, WNOHANG)
-            if process == server, server > 0 { serverStatus = status }
-            if process == 0 { return true }
-            if process < 0, errno != EINTR { return false }
+        /// Whether the runner has sent SIGTERM.
+        private var isOver: Bool {
+            var signals = sigset_t()
+            unsafe sigemptyset(&signals)
+            unsafe sigaddset(&signals, SIGTERM)
+            var sender: pid_t = 0
+            return unsafe portolan_await_signal(&signals, 0, &sender) == SIGTERM && sender == runner
         }
-    }
 
-    private static func startServer(_ arguments: [UnsafeMutablePointer<CChar>?], _ workingFolder: String, _ output: String) -> pid_t {
-        let keeper = getpid()
-        let child = fork()
-        guard child == 0 else { return child }
-        setpgid(0, 0)
-        // If the keeper is killed.
-        _ = portolan_signal_at_end_of_parent(SIGKILL)
-        guard getppid() == keeper else { _exit(1) }
-        let file = unsafe open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        for number in [STDOUT_FILENO, STDERR_FILENO] { dup2(file, number) }
-        var noSignals = sigset_t()
-        unsafe sigemptyset(&noSignals)
-        unsafe pthread_sigmask(SIG_SETMASK, &noSignals, nil)
-        signal(SIGPIPE, SIG_DFL)
-        guard unsafe chdir(workingFolder) == 0 else { _exit(126) }
-        if let program = unsafe arguments[0] { unsafe execvp(program, arguments) }
-        _exit(errno == ENOENT ? 127 : 126)
+        private func report(_ kind: Report, _ value: Int32) {
+            var numbers = [kind.rawValue, value]
+            unsafe write(reportWriteEnd, &numbers, Report.size)
+        }
+
+        /// The file with the output, up to ``outputLimit``.
+        private struct OutputFile {
+            let descriptor: Int32
+            var size = 0
+
+            /// Copies what has arrived, but not more than one buffer. Returns `false` at the end of the output.
+            mutating func copy(from input: Int32) -> Bool {
+                var buffer = [UInt8](repeating: 0, count: 1 << 16)
+                let count = unsafe read(input, &buffer, buffer.count)
+                guard count > 0 else { return count < 0 && errno == EINTR }
+                guard size < ServiceKeeper.outputLimit else { return true }
+                size += count
+                var text = Array(buffer[..<count])
+                if size >= ServiceKeeper.outputLimit { text += Array("\n(later output is not kept)\n".utf8) }
+                unsafe write(descriptor, &text, text.count)
+                return true
+            }
+        }
+
+        /// Ends every process of the server: by SIGTERM, and after `limit` by SIGKILL.
+        private func end(_ server: pid_t, _ status: inout Int32?, within limit: Duration) {
+            if status == nil, server > 0 {
+                kill(-server, SIGTERM)
+                kill(-server, SIGCONT)
+            }
+            for child in ProcessResources.children() where child != server { kill(child, SIGTERM) }
+            let termLimit = MonotonicTime.now + limit
+            while reap(server, &status) {
+                if MonotonicTime.now > termLimit {
+                    for child in ProcessResources.children() { kill(child, SIGKILL) }
+                }
+                guard MonotonicTime.now < termLimit + ServiceKeeper.killLimit else { return }
+                Polling.sleep(.milliseconds(5))
+            }
+        }
+
+        /// Reaps the children that have ended, and notes the server's status. Returns whether there are others.
+        private func reap(_ server: pid_t, _ serverStatus: inout Int32?) -> Bool {
+            while true {
+                var status: Int32 = 0
+                let process = unsafe waitpid(-1, &status, WNOHANG)
+                if process == server, server > 0 { serverStatus = status }
+                if process == 0 { return true }
+                if process < 0, errno != EINTR { return false }
+            }
+        }
+
+        private func startServer(_ arguments: [UnsafeMutablePointer<CChar>?]) -> pid_t {
+            let keeper = getpid()
+            let child = fork()
+            guard child == 0 else { return child }
+            setpgid(0, 0)
+            // If the keeper is killed.
+            _ = portolan_signal_at_end_of_parent(SIGKILL)
+            guard getppid() == keeper else { _exit(1) }
+            for number in [STDOUT_FILENO, STDERR_FILENO] { dup2(outputPipe[1], number) }
+            for number in [SIGPIPE, SIGTERM, SIGCHLD] { signal(number, SIG_DFL) }
+            var noSignals = sigset_t()
+            unsafe sigemptyset(&noSignals)
+            unsafe pthread_sigmask(SIG_SETMASK, &noSignals, nil)
+            if unsafe chdir(workingFolder) == 0, let program = unsafe arguments[0] { unsafe execvp(program, arguments) }
+            report(.notStarted, errno)
+            _exit(127)
+        }
     }
 }

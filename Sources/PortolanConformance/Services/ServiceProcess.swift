@@ -24,14 +24,13 @@ package final class ServiceProcess {
     package let name: String
     /// The host and the port, as in `127.0.0.1:40123`.
     package let address: String
+    private let program: String
     private let outputPath: String
-    private let keeper: pid_t
-    /// The keeper ends the server when no process has this descriptor open.
-    private let lifeDescriptor: Int32
-    /// The keeper writes the status of a server that has ended to this pipe.
-    private let statusReadEnd: Int32
+    private let keeper: ServiceKeeper
     private let folder: RunFolder
     private var hasEnded = false
+    /// How the server has ended, or why it was not started. `nil` while it runs.
+    private var endPhrase: String?
 
     /// The time that a server has to become ready, and to end after SIGTERM.
     private static let (startLimit, endLimit) = (Duration.seconds(10), Duration.seconds(2))
@@ -50,9 +49,9 @@ package final class ServiceProcess {
         guard unsafe mkdir(ownFolder, 0o700) == 0 else { throw Problem(phrase: "its folder can't be created (errno \(errno))") }
         let command = service.command.map { $0.replacing("{port}", with: "\(port)").replacing("{folder}", with: ownFolder) }
         let output = "\(folder.path)/service-\(name).log"
-        let keeper = try ServiceKeeper.start(command, in: workingFolder, writingTo: output, endLimit: Self.endLimit, folder)
         (self.name, self.folder, address, outputPath) = (name, folder, "127.0.0.1:\(port)", output)
-        (self.keeper, lifeDescriptor, statusReadEnd) = (keeper.processID, keeper.lifeDescriptor, keeper.statusReadEnd)
+        program = service.command[0]
+        keeper = try ServiceKeeper.start(command, in: workingFolder, writingTo: output, endLimit: Self.endLimit, folder)
         try waitUntilReady(service, port)
     }
 
@@ -62,43 +61,66 @@ package final class ServiceProcess {
         let deadline = MonotonicTime.now + Self.startLimit
         var search = service.readyText.map { OutputSearch(Array($0.utf8), in: outputPath) }
         while true {
-            // The status is read first, so that the output of a server that has ended is complete.
-            let status = statusIfEnded()
+            // This comes first, so that the output of a server that has ended is complete.
+            let problem = problem()
             let isReady = search?.advance() ?? (portolan_accepts_connections(port) == 1)
-            if let status {
-                let reason = status == 127 ? "the program '\(service.command[0])' was not found" : "it ended with status \(status)"
-                throw Problem(phrase: reason + outputPhrase)
-            }
+            if let problem { throw Problem(phrase: problem + outputPhrase) }
             if isReady { return }
             guard MonotonicTime.now < deadline else {
                 end()
                 let missing = service.readyText.map { "did not print '\(Text.oneLine($0, limit: 80))'" } ?? "accepted no connection"
                 throw Problem(phrase: "it \(missing) within \(Self.startLimit.components.seconds) s" + outputPhrase)
             }
+            // The server may have stopped the keeper.
+            kill(keeper.processID, SIGCONT)
             Polling.sleep(Self.pollInterval)
         }
     }
 
-    /// The exit status, or 128 plus the number of the signal that ended the server. `nil` while it runs, and while a
+    /// How the server has ended before ``end()``, as in `it ended with status 1`. `nil` while it runs, and while a
     /// server that ended with status 0 has left other processes.
-    private func statusIfEnded() -> Int32? {
-        var report = pollfd(fd: statusReadEnd, events: Int16(POLLIN), revents: 0)
-        guard unsafe poll(&report, 1, 0) == 1 else { return nil }
-        var status: Int32 = 0
-        // The keeper can have been killed.
-        guard unsafe read(statusReadEnd, &status, 4) == 4 else { return 128 + SIGKILL }
-        return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+    package func problem() -> String? {
+        guard endPhrase == nil, !hasEnded else { return endPhrase }
+        var descriptor = pollfd(fd: keeper.reportReadEnd, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&descriptor, 1, 0) == 1 else { return nil }
+        var numbers: [Int32] = [0, 0]
+        let count = unsafe read(keeper.reportReadEnd, &numbers, ServiceKeeper.Report.size)
+        switch count == ServiceKeeper.Report.size ? ServiceKeeper.Report(rawValue: numbers[0]) : nil {
+        case .ended?:
+            let status = numbers[1]
+            let signal = status & 0x7F
+            endPhrase = signal == 0 ? "it ended with status \((status >> 8) & 0xFF)" : "the signal \(signal) ended it"
+        case .notStarted?:
+            endPhrase = "the program '\(program)' \(numbers[1] == ENOENT ? "was not found" : "can't be started (errno \(numbers[1]))")"
+        case nil: endPhrase = "the process that keeps it was killed"
+        }
+        return endPhrase
+    }
+
+    /// Asks the keeper to end the server, and does not wait.
+    package func requestEnd() {
+        guard !hasEnded else { return }
+        _ = problem()
+        SupervisorHandle.requestEnd(of: keeper.processID)
     }
 
     /// Ends the server and all of its processes with SIGTERM, and after two seconds with SIGKILL. The second call does
     /// nothing.
     package func end() {
         guard !hasEnded else { return }
+        requestEnd()
         hasEnded = true
         folder.remove(keeper)
-        for descriptor in [lifeDescriptor, statusReadEnd] { close(descriptor) }
+        for descriptor in [keeper.lifeDescriptor, keeper.reportReadEnd] { close(descriptor) }
         var status: Int32 = 0
-        while unsafe waitpid(keeper, &status, 0) < 0, errno == EINTR {}
+        let deadline = MonotonicTime.now + Self.endLimit + ServiceKeeper.killLimit + .seconds(3)
+        while true {
+            let process = unsafe waitpid(keeper.processID, &status, WNOHANG)
+            if process == keeper.processID || (process < 0 && errno != EINTR) { return }
+            // The server may have stopped the keeper again.
+            kill(keeper.processID, MonotonicTime.now > deadline ? SIGKILL : SIGCONT)
+            Polling.sleep(Self.pollInterval)
+        }
     }
 
     // MARK: Output
@@ -113,20 +135,21 @@ package final class ServiceProcess {
 
         init(_ text: [UInt8], in path: String) { (self.text, self.path) = (text, path) }
 
-        /// Reads what was written since the last call. Returns whether the text was found.
+        /// Reads what was written since the last call, but at most 4 MiB. Returns whether the text was found.
         mutating func advance() -> Bool {
             let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
             guard file >= 0 else { return false }
             defer { close(file) }
             var chunk = [UInt8](repeating: 0, count: ServiceProcess.chunkSize)
-            while true {
+            for _ in 0..<256 {
                 let count = unsafe pread(file, &chunk, chunk.count, position)
                 guard count > 0 else { return false }
                 position += off_t(count)
                 let bytes = remainder + chunk[..<count]
-                if bytes.contains(text) { return true }
+                if unsafe portolan_has_part(bytes, bytes.count, text, text.count) != 0 { return true }
                 remainder = Array(bytes.suffix(max(0, text.count - 1)))
             }
+            return false
         }
     }
 

@@ -131,6 +131,8 @@ import Testing
         for (command, reason) in [
             (#"["/usr/bin/python3", "finger.py", "{port}", "no room"]"#, "it ended with status 1: finger: no room"),
             (#"["no-such-program"]"#, "the program 'no-such-program' was not found"),
+            (#"["./finger.py"]"#, "the program './finger.py' can't be started (errno 13)"),
+            (#"["/bin/sh", "-c", "no-such-program"]"#, "it ended with status 127: /bin/sh"),
         ] {
             try writeManifest(services: "\"services\": { \"finger\": { \"command\": \(command) } },")
             let outcome = try program.run("check", "peer", "--filter", "LIFE-06", "--verbose")
@@ -180,6 +182,39 @@ import Testing
         #expect(program.contents(of: "peer/finger.pid") != nil && !isFingerServerRunning)
     }
 
+    /// The plugin has stopped the processes that watch its checks.
+    @Test func killedCommandEndsItsServersAlsoIfItsSupervisorsAreStopped() throws {
+        try program.copyFixture("forger-stops-parent.so", to: "peer/forger.so")
+        try program.makeFile(
+            "peer/forger.plugin.json",
+            """
+            { "identifier": "org.portolan.forger", "name": "Forger", "vendor": "The Portolan authors", "version": "1.0.0",
+              "library": "forger.so", "schemes": ["forger"], "permissions": ["network"],
+              "conformance": { \(Self.services) "loads": [{ "url": "forger://{finger}/", "needs": ["finger"] }] } }
+            """)
+        try program.makeFile(
+            "run.py",
+            """
+            import os, signal, subprocess, sys, time
+            check = subprocess.Popen([sys.argv[1], "check", "peer/forger.plugin.json", "--filter", "LIFE", "--repeat", "1000"],
+                                     env=dict(os.environ, TMPDIR=os.path.abspath("tmp")), stdout=subprocess.DEVNULL)
+            def stopped():
+                for name in os.listdir("/proc"):
+                    try: fields = open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split() if name.isdigit() else []
+                    except OSError: continue
+                    if fields and int(fields[1]) == check.pid and fields[0] == "T": return True
+            end = time.monotonic() + 60
+            while not stopped() and time.monotonic() < end: os.sched_yield()
+            check.kill()
+            check.wait()
+            while os.listdir("tmp") and time.monotonic() < end: os.sched_yield()
+            print(os.listdir("tmp"))
+            """)
+        let outcome = try program.runScript("mkdir tmp && /usr/bin/python3 run.py $portolan")
+        #expect(outcome.lines == ["[]"], "\(outcome.text) \(outcome.errors)")
+        #expect(!isFingerServerRunning)
+    }
+
     /// The plugin kills the process that watches its check. The servers run on.
     @Test func checksContinueWithTheServersAfterASupervisorHasEnded() throws {
         try program.copyFixture("forger-kills-parent.so", to: "peer/forger.so")
@@ -194,6 +229,94 @@ import Testing
         #expect(outcome.status == 111, "\(outcome.text) \(outcome.errors)")
         #expect(outcome.text.contains("finger: serves"), "\(outcome.text)")
         #expect(!isFingerServerRunning)
+    }
+
+    /// Servers that stop the process that keeps them, or print without end. None of them makes the command hang.
+    @Test(arguments: [
+        ("import os, signal; os.kill(os.getppid(), signal.SIGSTOP)", "passed   LIFE-06"),
+        ("import os; os.fork() or os.execvp('yes', ['yes'])", "passed   LIFE-06"),
+        ("import os; os.execvp('yes', ['yes'])", "it did not print 'finger: serves' within 10 s"),
+        ("import os; os.kill(os.getppid(), 9); os.execvp('sleep', ['sleep', '60'])", "the process that keeps it was killed"),
+        ("import os; os.execvp('no-such-program', ['x'])", "it ended with status 1: FileNotFoundError"),
+    ])
+    func strangeServerDoesNotHangTheCommand(code: String, text: String) throws {
+        try program.makeFile("peer/strange.py", code + "\nexec(open('finger.py').read())")
+        try writeManifest(
+            services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"], "ready": "finger: serves" } },"#)
+        let outcome = try program.run("check", "peer", "--filter", "LIFE-06", "--verbose")
+        #expect(outcome.text.contains(text), "\(outcome.text) \(outcome.errors)")
+        #expect(!isFingerServerRunning)
+    }
+
+    /// Only the file of `ready` texts and last lines is limited, not what the server does.
+    @Test func outputOfAServerIsLimited() throws {
+        try program.makeFile(
+            "peer/strange.py", "import sys\nprint('x' * (20 << 20) + '\\nthe end', flush=True)\nexec(open('finger.py').read())")
+        try writeManifest(services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"] } },"#)
+        let manifest = try #require(program.contents(of: "peer/peer.plugin.json"))
+        try program.makeFile("peer/peer.plugin.json", manifest.replacingOccurrences(of: "\"length\": 14", with: "\"length\": 15"))
+        let outcome = try program.run("check", "peer", "--filter", "BODY-01")
+        #expect(outcome.lines.last == "  (later output is not kept)", "\(outcome.lines.suffix(2))")
+    }
+
+    /// The port is taken, but no connection is accepted.
+    @Test func serverWithAFullQueueDoesNotHangTheCommand() throws {
+        try program.makeFile(
+            "peer/strange.py",
+            """
+            import signal, socket, sys
+            listener = socket.socket()
+            listener.bind(("127.0.0.1", int(sys.argv[1])))
+            listener.listen(0)
+            clients = [socket.socket() for _ in range(4)]
+            for client in clients:
+                client.setblocking(False)
+                client.connect_ex(listener.getsockname())
+            signal.pause()
+            """)
+        try writeManifest(services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"] } },"#)
+        let outcome = try program.run("check", "peer", "--filter", "LIFE-06", "--verbose")
+        #expect(outcome.text.contains("needs 'finger': it accepted no connection within 10 s"), "\(outcome.text)")
+    }
+
+    /// The report says so, because the failures are not those of the plugin.
+    @Test func serverThatEndsDuringTheChecksIsNamed() throws {
+        try program.makeFile(
+            "peer/strange.py", "import os, threading\nthreading.Timer(1, lambda: os._exit(7)).start()\nexec(open('finger.py').read())")
+        try writeManifest(services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"] } },"#)
+        let outcome = try program.run("check", "peer", "--filter", "BODY-01", "--repeat", "2000")
+        #expect(
+            outcome.lines.last == "the server 'finger' did not run until the end of the checks: it ended with status 7",
+            "\(outcome.lines.suffix(3))")
+    }
+
+    /// A process of the plugin keeps the descriptors of the command open.
+    @Test func processOfThePluginDoesNotKeepTheServersRunning() throws {
+        let source = try String(contentsOf: Repository.root.appendingPathComponent("Tests/PluginFixtures/peer.c"), encoding: .utf8)
+        try program.makeFile(
+            "peer/peer.c",
+            source
+                + "\n#include <signal.h>\n#include <sys/prctl.h>\n__attribute__((constructor)) static void leave(void) { if (fork() == 0) { prctl(PR_SET_PDEATHSIG, SIGKILL); pause(); _exit(0); } }\n"
+        )
+        let include = Repository.root.appendingPathComponent("Sources/CPortolan/include").path
+        let made = try program.runScript("cd peer && cc -std=gnu11 -w -shared -fPIC -fvisibility=hidden -I '\(include)' peer.c -o peer.so")
+        #expect(made.status == 0, "\(made.errors)")
+        try writeManifest()
+        let outcome = try program.run("check", "peer", "--filter", "LIFE-01", "--in-process")
+        #expect(outcome.lines.last?.contains("1 check: 1 passed") == true, "\(outcome.text) \(outcome.errors)")
+        #expect(!isFingerServerRunning)
+    }
+
+    /// The caller's own processes, which became children of the command, go on.
+    @Test func processesOfTheCallerGoOn() throws {
+        try program.copyFixture("forger-kills-parent.so", to: "forger.so")
+        let outcome = try program.runScript(
+            """
+            sleep 60 & echo $! > sleep.pid
+            sh -c 'sleep 60 & echo $! > other.pid; exec "$0" check ./forger.so --filter DESC-03 --jobs 1 > log' "$portolan"
+            for name in sleep other; do kill -9 "$(cat $name.pid)" && echo "$name ran"; done
+            """)
+        #expect(outcome.lines == ["sleep ran", "other ran"], "\(outcome.text) \(outcome.errors)")
     }
 
     /// A caller that ignores SIGCHLD passes this on to the program.
@@ -266,6 +389,8 @@ import Testing
 
     @Test func runningServerThatNoURLNeedsIsRefused() throws {
         try writeManifest()
+        let twice = try program.run("check", "peer", "--have", "finger=127.0.0.1:1", "--have", "finger=127.0.0.1:2")
+        #expect(twice.status == 2 && twice.errors.first?.contains("'finger' has two addresses") == true, "\(twice.errors)")
         let outcome = try program.run("check", "peer", "--have", "fingre=127.0.0.1:79")
         #expect(outcome.status == 2, "\(outcome.text)")
         #expect(outcome.errors.first?.contains("no URL needs 'fingre'; the URLs need 'cache', 'finger'") == true, "\(outcome.errors)")
@@ -273,7 +398,7 @@ import Testing
 
     @Test(arguments: [
         "finger", "finger=", "finger=host", "=host:1", "finger=:1", "finger=host:x", "finger=host:70000", "finger=host:+80",
-        "finger=host:0", "finger=host/a:80", "finger=user@host:80", "finger=a b:80",
+        "finger=host:0", "finger=host/a:80", "finger=user@host:80", "finger=a b:80", "finger=a\tb:80",
     ])
     func wrongNameOfARunningServerIsRefused(text: String) throws {
         let outcome = try program.run("check", "peer", "--have", text)
