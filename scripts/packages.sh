@@ -27,6 +27,8 @@ pkg-config --atleast-version=3.37 sqlite3 2>/dev/null || missing+=(libsqlite3-de
 bound() {
     [ -e "/usr/lib/$(cc -print-multiarch)/libcurl.so.4" ] || missing+=(libcurl4)
     [ -e "/usr/lib/$(cc -print-multiarch)/libmagic.so.1" ] || missing+=(libmagic1)
+    [ -e "/usr/lib/$(cc -print-multiarch)/libarchive.so.13" ] || missing+=(libarchive13)
+    [ -e "/usr/lib/$(cc -print-multiarch)/libsqlite3.so.0" ] || missing+=(libsqlite3-0)
 }
 # For the tests of PortolanRedis, which are built with the tests.
 hiredis() {

@@ -165,6 +165,18 @@ int bf_open_broken(thing **self, const char **reason) {
     return 14;
 }
 
+/* Fails to open, but outputs a handle that the caller must close. */
+int bf_open_half(thing **self) {
+    *self = bf_open("");
+    return 14;
+}
+
+/* Outputs a text that the caller must free, and returns `status`. */
+int bf_give_text(int status, char **text) {
+    *text = bf_given_text("given");
+    return status;
+}
+
 const char *bf_thing_error(thing *self) { return self->remaining_text; }
 
 void bf_close(thing *self) {

@@ -71,7 +71,8 @@ import Testing
             function: 0, operands: [.value(.integer(0), .scalar(.int)), .value(.integer(0), .scalar(.int8))], fixedCount: 1,
             result: .void, freedBy: nil)
         let action = Step.CallStep(
-            call: call, result: nil, check: nil, until: nil, deliver: nil, cleanup: nil, isStoppable: false)
+            call: call, result: nil, check: nil, until: nil, deliver: nil, cleanup: nil,
+            cleansUpAfterFailure: false, isStoppable: false)
         let step = Step(action: .call(action), when: nil, failure: Failure(code: 0, codes: [:], message: nil, text: nil))
         let program = BindingProgram(
             source: BindingSource(), functions: [Named("printf", try Signature(parsing: "void (int, ...)", as: .function))],

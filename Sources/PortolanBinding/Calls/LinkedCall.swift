@@ -13,11 +13,15 @@ final class LinkedCall: @unchecked Sendable {  // … because it is immutable, a
     let interface: CallInterface
     let function: CallInterface.Function
     /// The function that frees the pointer in the result. `nil` if the result is not freed.
-    let free: (interface: CallInterface, function: CallInterface.Function)?
+    let free: FreeingFunction?
+    /// The functions that free texts in outputs, each with the index of the output's operand.
+    let outputFrees: [(operand: Int, free: FreeingFunction)]
+
+    typealias FreeingFunction = (interface: CallInterface, function: CallInterface.Function)
 
     init(
         _ call: Call, name: String, interface: CallInterface, function: @escaping CallInterface.Function,
-        free: (interface: CallInterface, function: CallInterface.Function)?
+        free: FreeingFunction?, outputFrees: [(operand: Int, free: FreeingFunction)]
     ) {
         self.call = call
         plan = CallPlan(call)
@@ -25,6 +29,7 @@ final class LinkedCall: @unchecked Sendable {  // … because it is immutable, a
         self.interface = interface
         self.function = function
         self.free = free
+        self.outputFrees = outputFrees
     }
 }
 
@@ -39,9 +44,12 @@ final class LinkedStep: Sendable {
     /// if the call is not repeated. The result is not included, because the last result ends the repetition and is not
     /// data.
     let deliveredOutputs: [Int]
+    /// The steps of a loop or group.
+    let steps: [LinkedStep]
 
-    init(_ step: Step, call: LinkedCall?, cleanup: LinkedCall?, text: LinkedCall?) {
+    init(_ step: Step, call: LinkedCall? = nil, cleanup: LinkedCall? = nil, text: LinkedCall?, steps: [LinkedStep] = []) {
         self.step = step
+        self.steps = steps
         (self.call, self.cleanup, self.text) = (call, cleanup, text)
         guard case .call(let action) = step.action else {
             (check, until, deliveredOutputs) = (nil, nil, [])
@@ -57,7 +65,7 @@ extension LinkedStep {
     private static func deliveredOutputs(of action: Step.CallStep) -> [Int] {
         let outputs = action.call.operands.compactMap { operand in
             switch operand {
-            case .outParameter(_, let variable), .outBytes(_, let variable), .buffer(_, _, let variable): variable
+            case .outParameter(_, let variable, _), .outBytes(_, let variable), .buffer(_, _, let variable): variable
             case .value, .bytes, .length, .outLength, .callback, .userData: nil
             }
         }
@@ -129,7 +137,9 @@ private struct Linker {
 
     private func link(_ step: Step) throws(BindingError) -> LinkedStep {
         let text = try step.failure.text.map { call throws(BindingError) in try link(call) }
-        guard case .call(let action) = step.action else { return LinkedStep(step, call: nil, cleanup: nil, text: text) }
+        if case .loop(let steps, _) = step.action { return LinkedStep(step, text: text, steps: try link(steps, in: "loop")) }
+        if case .steps(let steps) = step.action { return LinkedStep(step, text: text, steps: try link(steps, in: "steps")) }
+        guard case .call(let action) = step.action else { return LinkedStep(step, text: text) }
         return LinkedStep(
             step, call: try link(action.call),
             cleanup: try action.cleanup.map { call throws(BindingError) in try link(call) }, text: text)
@@ -138,11 +148,18 @@ private struct Linker {
     func link(_ call: Call) throws(BindingError) -> LinkedCall {
         let interface = try CallInterface(
             result: FFIType(call.result), parameters: call.operands.map { FFIType($0) }, fixedCount: call.fixedCount)
-        let free = try call.freedBy.map { index throws(BindingError) in
-            let result = FFIType(program.functions[index].value.result)
-            return (try CallInterface(result: result, parameters: [.pointer]), addresses[index])
+        var outputFrees: [(operand: Int, free: LinkedCall.FreeingFunction)] = []
+        for (index, operand) in call.operands.enumerated() {
+            guard case .outParameter(_, _, let function?) = operand else { continue }
+            outputFrees.append((index, try freeingFunction(function)))
         }
         return LinkedCall(
-            call, name: program.functions[call.function].name, interface: interface, function: addresses[call.function], free: free)
+            call, name: program.functions[call.function].name, interface: interface, function: addresses[call.function],
+            free: try call.freedBy.map { index throws(BindingError) in try freeingFunction(index) }, outputFrees: outputFrees)
+    }
+
+    private func freeingFunction(_ index: Int) throws(BindingError) -> LinkedCall.FreeingFunction {
+        let result = FFIType(program.functions[index].value.result)
+        return (try CallInterface(result: result, parameters: [.pointer]), addresses[index])
     }
 }

@@ -83,7 +83,7 @@ struct CallChecker {
         switch parameter.kind {
         case .userData: return .userData
         case .callback(let name): return try callbackOperand(name)
-        case .outParameter(.scalar(let scalar)): return .outLength(scalar)
+        case .outParameter(.scalar(let scalar), _): return .outLength(scalar)
         // `checkCall(_:_:)` replaces this operand with the length of its bytes or buffer.
         case .value(let type): return .value(.null, type)
         case .outParameter, .bytes, .outBytes, .buffer: throw BindingError("has a length parameter that is not an integer")
@@ -108,18 +108,38 @@ struct CallChecker {
         switch parameter.kind {
         case .value(let type): return .value(try argumentScope.checkValue(argument, for: type), type)
         case .bytes: return .bytes(try argumentScope.checkBytes(argument))
-        case .outParameter(let type): return .outParameter(type, variable: try define(argument, ValueType(type), &newScope))
+        case .outParameter(let type, let freedBy):
+            return .outParameter(
+                type, variable: try define(argument, ValueType(type), &newScope),
+                freedBy: freedBy.flatMap { name in functions.firstIndex { $0.name == name } })
         case .outBytes(let length): return .outBytes(length: length, variable: try define(argument, ValueType(.bytes), &newScope))
         case .buffer(_, let filledBy):
-            guard case .typed(let name, .number(let text)) = argument, let capacity = Int128(text) else {
-                throw BindingError("is a buffer, which is written {\"NAME\": SIZE}")
-            }
-            guard (1...Self.bufferLimit).contains(capacity) else {
-                throw BindingError("has \(capacity) bytes, where 1 to \(Self.bufferLimit) are allowed")
-            }
-            return .buffer(
-                capacity: Int(capacity), filledBy: filledBy, variable: try define(.text(name), ValueType(.bytes), &newScope))
+            let (name, capacity) = try bufferCapacity(argument, &argumentScope)
+            return .buffer(capacity: capacity, filledBy: filledBy, variable: try define(.text(name), ValueType(.bytes), &newScope))
         case .callback, .userData: throw BindingError("is an argument for a parameter that takes none")
+        }
+    }
+
+    /// Returns the name and the size of a buffer.
+    private func bufferCapacity(_ argument: ArgumentSource, _ scope: inout Scope) throws(BindingError) -> (String, BufferCapacity) {
+        func size(_ argument: ArgumentSource) throws(BindingError) -> Int {
+            guard case .number(let text) = argument, let size = Int128(text) else {
+                throw BindingError("is a buffer, which is written {\"NAME\": SIZE}, or {\"NAME\": {\"size\": \"{n}\", \"atMost\": SIZE}}")
+            }
+            guard (1...Self.bufferLimit).contains(size) else {
+                throw BindingError("has \(size) bytes, where 1 to \(Self.bufferLimit) are allowed")
+            }
+            return Int(size)
+        }
+        switch argument {
+        case .sized(let name, let value, let limit):
+            let (expression, type) = try scope.checkValue(value)
+            guard type.kind == .integer, !type.isOptional else {
+                throw BindingError("has \(type.phrase) as the size of a buffer, where an integer is needed")
+            }
+            return (name, .value(expression, limit: try size(limit)))
+        case .typed(let name, let value): return (name, .constant(try size(value)))
+        case .null, .boolean, .number, .text: return ("", .constant(try size(.null)))
         }
     }
 

@@ -42,6 +42,8 @@ struct ProgramChecker {
     /// Checks the calls of steps.
     private let callChecker: CallChecker
     var scope: Scope
+    /// The loops around the step that is checked, from the outside to the inside.
+    private var loops: [Loop] = []
     /// Checks calls for cleanup, error and stop.
     private var auxiliaryCallChecker: CallChecker {
         var checker = callChecker
@@ -82,20 +84,28 @@ struct ProgramChecker {
         in signature: Signature, _ functions: [Named<Signature>], _ callbacks: [Callback]
     ) throws(BindingError) {
         for parameter in signature.parameters {
-            guard case .callback(let name) = parameter.kind, !callbacks.contains(where: { $0.name == name }) else { continue }
-            throw BindingError("'\(name)' is not among the 'callbacks'; write it there")
+            switch parameter.kind {
+            case .callback(let name):
+                guard callbacks.contains(where: { $0.name == name }) else {
+                    throw BindingError("'\(name)' is not among the 'callbacks'; write it there")
+                }
+            case .outParameter(_, let name?): try checkFreeingFunction(name, "an output", functions)
+            default: break
+            }
         }
-        let freedBy: String
         switch signature.result {
-        case .value(_, let name?), .bytes(_, let name?): freedBy = name
-        default: return
+        case .value(_, let name?), .bytes(_, let name?): try checkFreeingFunction(name, "the result", functions)
+        default: break
         }
-        guard let function = functions.first(where: { $0.name == freedBy })?.value else {
+    }
+
+    private static func checkFreeingFunction(_ name: String, _ what: String, _ functions: [Named<Signature>]) throws(BindingError) {
+        guard let function = functions.first(where: { $0.name == name })?.value else {
             throw BindingError(
-                "'\(freedBy)', which must free the result of this function, is not among the 'functions'; write its signature there")
+                "'\(name)', which must free \(what) of this function, is not among the 'functions'; write its signature there")
         }
         guard function.parameters.count == 1, !function.isVariadic, case .value(.pointer(nil, _)) = function.parameters[0].kind else {
-            throw BindingError("'\(freedBy)', which must free the result of this function, must take exactly one 'pointer'")
+            throw BindingError("'\(name)', which must free \(what) of this function, must take exactly one 'pointer'")
         }
     }
 
@@ -165,7 +175,7 @@ struct ProgramChecker {
         scope.removeVariables(since: initialScope)
         scope.hasRequest = true
         let steps = try checkSteps("steps", source.steps, 1...BindingProgram.stepLimit)
-        if let error = source.error, error.text != nil, !steps.contains(where: { $0.failure.text != nil }) {
+        if let error = source.error, error.text != nil, !steps.flatMap(\.withInnerSteps).contains(where: { $0.failure.text != nil }) {
             // No step uses the text of the shared error. Either each step has its own error, or the check of the text
             // failed for each step, and `checkFailure` ignored that. This check does not ignore it.
             let result = ValueType(.integer)
@@ -191,7 +201,7 @@ struct ProgramChecker {
     }
 
     private mutating func checkStep(_ source: StepSource) throws(BindingError) -> Step {
-        let scopeBefore = scope
+        let (scopeBefore, loopsBefore) = (scope, loops)
         let condition = try source.when.map { guardSource throws(BindingError) in
             try prependingStep(.member("when")) { () throws(BindingError) in try scope.checkGuard(guardSource) }
         }
@@ -201,6 +211,7 @@ struct ProgramChecker {
         case .call(let call): (action, result) = try checkCallStep(call, source)
         case .respond(let response):
             guard scope.hasRequest else { throw BindingError("responds during setup, where there is no request") }
+            guard loops.isEmpty else { throw BindingError("responds in a loop; there is one response, so put it before the loop") }
             guard !scope.hasDelivered else {
                 throw BindingError(
                     "responds after a step that delivers bytes; the response is sent with the first bytes, so put it before that step",
@@ -211,12 +222,70 @@ struct ProgramChecker {
             guard scope.hasRequest else { throw BindingError("delivers during setup, where there is no request") }
             action = .deliver(try prependingStep(.member("deliver")) { () throws(BindingError) in try scope.checkBytes(.text(template)) })
             scope.recordDelivery()
+        case .steps(let steps):
+            depth += 1
+            defer { depth -= 1 }
+            try checkDepth()
+            action = .steps(try checkSteps("steps", steps, 1...BindingProgram.stepLimit))
+        case .loop(let steps, let index): action = try checkLoop(steps, index: index)
+        case .break(let requirement):
+            guard !loops.isEmpty else { throw BindingError("ends a loop, but is in none; write it among the steps of a 'loop'") }
+            let condition = try prependingStep(.member("break")) { () throws(BindingError) in try scope.checkGuard(requirement) }
+            if loops[loops.count - 1].scopeAtBreak == nil { loops[loops.count - 1].scopeAtBreak = scope }
+            action = .break(condition)
         case .require(let requirement):
             action = .require(try prependingStep(.member("require")) { () throws(BindingError) in try scope.checkGuard(requirement) })
         }
         let failure = try checkFailure(source.error, result)
+        // A load can leave a loop without having performed this step.
+        if condition != nil, let loop = loops.indices.last, loopsBefore.last?.scopeAtBreak == nil, loops[loop].scopeAtBreak != nil {
+            loops[loop].scopeAtBreak = scopeBefore
+        }
         if condition != nil { scope.removeVariables(since: scopeBefore) }
         return Step(action: action, when: condition, failure: failure)
+    }
+
+    /// A loop whose steps are checked.
+    private struct Loop {
+        /// The values before the first `break` of the loop.
+        var scopeAtBreak: Scope?
+    }
+
+    /// The number of loops and groups around the step that is checked.
+    private var depth = 0
+
+    private func checkDepth() throws(BindingError) {
+        guard depth <= 8 else { throw BindingError("is inside \(depth - 1) other steps, which is too deep") }
+    }
+
+    private mutating func checkLoop(_ sources: [StepSource], index: String?) throws(BindingError) -> Step.Action {
+        guard scope.hasRequest else { throw BindingError("repeats steps of the setup, which runs once") }
+        depth += 1
+        defer { depth -= 1 }
+        try checkDepth()
+        let scopeBefore = scope
+        loops.append(Loop())
+        let indexVariable = try index.map { name throws(BindingError) in
+            try prependingStep(.member("index")) { () throws(BindingError) in try scope.define(name, ValueType(.integer)) }
+        }
+        let steps = try checkSteps("loop", sources, 1...BindingProgram.stepLimit)
+        let loop = loops.removeLast()
+        guard let scopeAtBreak = loop.scopeAtBreak else {
+            throw BindingError("never ends; one of its own steps has to be a 'break'", at: JSONPath()["loop"])
+        }
+        guard steps.flatMap(\.withInnerSteps).contains(where: { if case .call = $0.action { true } else { false } }) else {
+            throw BindingError("calls no function, so nothing changes from one repetition to the next", at: JSONPath()["loop"])
+        }
+        // Every load that leaves the loop has performed the steps before the first 'break'. Their values stay, except
+        // those that a cleanup at the end of the repetition ends.
+        let cleanedUp = steps.flatMap { step -> [Int] in
+            guard case .call(let step) = step.action else { return [] }
+            return step.cleanup?.operands.flatMap(\.variables) ?? []
+        }
+        let hasDelivered = scope.hasDelivered
+        scope.removeVariables(since: scopeBefore, except: scopeAtBreak, without: Set(cleanedUp))
+        if hasDelivered { scope.recordDelivery() }
+        return .loop(steps, index: indexVariable)
     }
 
     private mutating func checkCallStep(_ source: CallSource, _ step: StepSource) throws(BindingError) -> (Step.Action, ValueType?) {
@@ -263,7 +332,7 @@ struct ProgramChecker {
             .call(
                 Step.CallStep(
                     call: call, result: result, check: check, until: until, deliver: deliver, cleanup: cleanup,
-                    isStoppable: canCallStop(with: scopeBefore))), type
+                    cleansUpAfterFailure: step.cleansUpAfterFailure, isStoppable: canCallStop(with: scopeBefore))), type
         )
     }
 
@@ -363,7 +432,9 @@ struct ProgramChecker {
             guard callChecker.callbacks.contains(where: { $0.stopped != .nothing }) else {
                 throw BindingError("is 'callback', but no callback has a 'stopped'")
             }
-            let operands = steps.flatMap { step -> [Operand] in if case .call(let step) = step.action { step.call.operands } else { [] } }
+            let operands = steps.flatMap(\.withInnerSteps).flatMap { step -> [Operand] in
+                if case .call(let step) = step.action { step.call.operands } else { [] }
+            }
             guard
                 callChecker.callbacks.indices.contains(where: {
                     callChecker.callbacks[$0].stopped != .nothing && operands.contains(.callback($0))
@@ -376,10 +447,24 @@ struct ProgramChecker {
             // This checks the call with the variables that exist after the last step. `canCallStop(with:)` checks it
             // with the variables that exist before a step.
             let checkedCall = try auxiliaryCallChecker.checkCall(call, &scope)
-            guard steps.contains(where: { if case .call(let step) = $0.action { step.isStoppable } else { false } }) else {
+            guard
+                steps.flatMap(\.withInnerSteps).contains(where: {
+                    if case .call(let step) = $0.action { step.isStoppable } else { false }
+                })
+            else {
                 throw BindingError("calls '\(call.function)' with values that no step has yet while it runs")
             }
             return .function(checkedCall)
+        }
+    }
+}
+
+extension Operand {
+    /// The variables that the operand uses.
+    var variables: [Int] {
+        switch self {
+        case .value(let expression, _), .bytes(let expression), .buffer(.value(let expression, _), _, _): expression.variables
+        case .outParameter, .length, .buffer, .outBytes, .outLength, .callback, .userData: []
         }
     }
 }

@@ -20,7 +20,8 @@ extension Scope {
             guard let real = Double(text), real.isFinite else { throw BindingError("is not a finite double") }
             return (.real(real), ValueType(.real))
         case .text(let text): return try checkTemplate(text)
-        case .typed: throw BindingError("is an object, where a value is needed; only a buffer and an argument after '...' are objects")
+        case .typed, .sized:
+            throw BindingError("is an object, where a value is needed; only a buffer and an argument after '...' are objects")
         }
     }
 
@@ -72,13 +73,19 @@ extension Scope {
             let isConstant =
                 switch expression {
                 case .boolean, .integer, .real, .text: true
-                case .null, .source, .joined: false
+                // Or a text or an integer that exists already.
+                case .source(let source, _):
+                    source != .body && source != .result && !actualType.isOptional && [.text, .integer].contains(actualType.kind)
+                case .null, .joined: false
                 }
             let isComparable =
                 actualType.kind == type.kind || (actualType.kind == .integer && type.kind == .real)
                 || (actualType.kind != .real && type.kind == .scalar)
             guard isConstant, isComparable else {
-                throw BindingError("compares \(type.phrase), but not with a constant of that kind")
+                throw BindingError(
+                    "compares \(type.phrase), but not with a constant of that kind"
+                        + ([.text, .integer].contains(type.kind) ? " or a value that is never absent" : "")
+                )
             }
             operands.append(expression)
         }

@@ -37,6 +37,11 @@ struct Scope {
         hasDelivered = earlier.hasDelivered
     }
 
+    /// Removes the variables and deliveries since `earlier`, except the variables in `kept`.
+    mutating func removeVariables(since earlier: Scope, except kept: Scope, without removed: Set<Int>) {
+        variables = kept.variables.filter { earlier.variables[$0.key] != nil || !removed.contains($0.value.index) }
+    }
+
     mutating func recordBodyUse() { readsBody = true }
     mutating func recordDelivery() { hasDelivered = true }
 
@@ -49,6 +54,14 @@ struct Scope {
                 throw BindingError("'{\(name)}' is the length of \(type.phrase); only bytes and text have one")
             }
             return (.length(of: source), ValueType(.integer, isOptional: type.isOptional))
+        }
+        for format in TextFormat.allCases where name.hasSuffix(".\(format.rawValue)") {
+            guard let (source, type) = try resolveExactName(String(name.dropLast(format.rawValue.count + 1))) else { continue }
+            switch type.kind {
+            case .text, .integer, .real, .boolean, .scalar: return (.encoded(source, format), ValueType(.text))
+            case .null, .bytes, .pointer:
+                throw BindingError("'{\(name)}' is \(type.phrase) as \(format.rawValue); only texts and numbers can be")
+            }
         }
         if name.hasPrefix(Self.settingPrefix) {
             throw BindingError("'{\(name)}' is a setting that the manifest does not declare; add it to 'settings'")
@@ -75,7 +88,7 @@ struct Scope {
     private mutating func resolveRequestValue(_ name: String) throws(BindingError) -> (Source, ValueType)? {
         let isDecoded = name.hasSuffix(".decoded")
         if let part = Source.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
-            guard !isDecoded || (part != .all && part != .port && part != .scheme) else {
+            guard !isDecoded || ![.all, .port, .scheme, .file].contains(part) else {
                 throw BindingError("'{\(name)}' has nothing to decode; use '{\(part.rawValue)}'")
             }
             return (.url(part, isDecoded: isDecoded), part.type)
@@ -146,7 +159,7 @@ extension Source.URLPart {
         switch self {
         case .all, .scheme, .path, .rest: ValueType(.text)
         case .port: ValueType(.integer, isOptional: true)
-        case .username, .password, .host, .query, .fragment: ValueType(.text, isOptional: true)
+        case .username, .password, .host, .query, .fragment, .file, .member: ValueType(.text, isOptional: true)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 import HTTPTypes
 import PortolanCore
+import PortolanJSON
 
 /// Conversion of values between Swift and C.
 extension BindingExecution {
@@ -14,7 +15,8 @@ extension BindingExecution {
             case .value(let expression, let type): try store(try evaluate(expression, testedResult), type, index, frame)
             case .bytes(let expression): try store(bytes: try evaluate(expression, testedResult), index, frame)
             case .buffer(let capacity, _, let variable):
-                frame.setPointer(index, to: arena.bufferAddress(ofVariable: variable, capacity: capacity))
+                let capacity = try size(of: capacity)
+                frame.setPointer(index, to: buffers.bufferAddress(ofVariable: variable, capacity: capacity))
                 frame.lengths[index] = capacity
             case .outParameter, .outBytes, .outLength: frame.setOutput(index)
             case .callback(let callback): frame.setPointer(index, to: try callbackSlot(callback).address)
@@ -30,6 +32,20 @@ extension BindingExecution {
                 throw ExecutionEnd(.limitExceeded, "\(length) bytes are more than the library accepts in one call (\(scalar.rawValue))")
             }
             unsafe scalar.store(integer: length, at: UnsafeMutableRawPointer(frame.cells + index))
+        }
+    }
+
+    private func size(of capacity: BufferCapacity) throws(ExecutionEnd) -> Int {
+        switch capacity {
+        case .constant(let size): return size
+        case .value(let expression, let limit):
+            guard case .integer(let size) = try evaluate(expression, testedResult), size >= 0 else {
+                throw ExecutionEnd(.protocolViolation, "\(context.libraryName) gave a size for a buffer that is no size")
+            }
+            guard size <= limit else {
+                throw ExecutionEnd(.limitExceeded, "\(context.libraryName) needs a buffer of \(size) bytes; the binding allows \(limit)")
+            }
+            return Int(size)
         }
     }
 
@@ -85,21 +101,35 @@ extension BindingExecution {
             return address == 0 ? .null : .pointer(address)
         case .value(.text, _):
             let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
-            defer { free(address, linkedCall) }
+            defer { if let free = linkedCall.free { call(free, address) } }
             return try copyText(at: address)
         case .bytes(let length, _):
             let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
-            defer { free(address, linkedCall) }
+            defer { if let free = linkedCall.free { call(free, address) } }
             guard address != 0 else { return .null }
             return try copyBytes(at: address, count: try count(length, linkedCall.call, frame))
         }
     }
 
-    private func free(_ address: UInt, _ linkedCall: LinkedCall) {
-        guard let free = linkedCall.free, address != 0 else { return }
+    private func call(_ free: LinkedCall.FreeingFunction, _ address: UInt) {
+        guard address != 0 else { return }
         let frame = CallFrame()
         frame.setPointer(0, to: address)
         free.interface.call(free.function, frame)
+    }
+
+    /// Copies and frees the texts in outputs that the library allocated. This happens directly after the call, so that
+    /// they are freed however the load goes on.
+    func takeOwnedOutputs(of linkedCall: LinkedCall) {
+        for (index, free) in linkedCall.outputFrees {
+            let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
+            do throws(ExecutionEnd) {
+                ownedOutputs[index] = .success(try copyText(at: address))
+            } catch {
+                ownedOutputs[index] = .failure(error)
+            }
+            call(free, address)
+        }
     }
 
     private func copyText(at address: UInt) throws(ExecutionEnd) -> Value {
@@ -152,7 +182,8 @@ extension BindingExecution {
     func storeOutputs(of linkedCall: LinkedCall, _ result: Value, isLast: Bool) throws(ExecutionEnd) {
         for (index, operand) in linkedCall.call.operands.enumerated() {
             switch operand {
-            case .outParameter(let type, let variable): variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
+            case .outParameter(let type, let variable, _):
+                variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
             case .outBytes(let length, let variable):
                 let count = try checkChunkLength(try count(length, linkedCall.call, frame, isLast: isLast))
                 let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
@@ -165,7 +196,8 @@ extension BindingExecution {
                         .protocolViolation, "\(linkedCall.name) of \(context.libraryName) gave \(count) bytes at NULL")
                 }
                 variables[variable] = .region(address, count)
-            case .buffer(let capacity, let filledBy, let variable):
+            case .buffer(_, let filledBy, let variable):
+                let capacity = frame.lengths[index]
                 let filledCount: Int128
                 switch (filledBy, result) {
                 // The last result can be negative, because a negative result can mark the end.
@@ -178,7 +210,7 @@ extension BindingExecution {
                         .protocolViolation,
                         "\(linkedCall.name) of \(context.libraryName) reports \(filledCount) bytes in a buffer of \(capacity)")
                 }
-                variables[variable] = .region(arena.bufferAddress(ofVariable: variable, capacity: capacity), Int(filledCount))
+                variables[variable] = .region(buffers.bufferAddress(ofVariable: variable, capacity: capacity), Int(filledCount))
             case .value, .bytes, .length, .outLength, .callback, .userData: break
             }
         }
@@ -189,7 +221,7 @@ extension BindingExecution {
         if let variable = step.result { variables[variable] = result }
         for (index, operand) in linkedCall.call.operands.enumerated() {
             switch operand {
-            case .outParameter(let type, let variable):
+            case .outParameter(let type, let variable, _):
                 do throws(ExecutionEnd) { variables[variable] = try output(type, index) } catch { variables[variable] = nil }
             // The number of valid bytes is unknown.
             case .outBytes(_, let variable), .buffer(_, _, let variable): variables[variable] = nil
@@ -209,7 +241,7 @@ extension BindingExecution {
         switch type {
         case .scalar(let scalar): return unsafe scalar.load(at: memory)
         case .text(let isOptional):
-            let text = try copyText(at: unsafe memory.load(as: UInt.self))
+            let text = if let owned = ownedOutputs[index] { try owned.get() } else { try copyText(at: unsafe memory.load(as: UInt.self)) }
             guard isOptional || text != .null else {
                 throw ExecutionEnd(.badResponse, "\(context.libraryName) gave NULL for an output that can't be NULL")
             }
@@ -276,6 +308,7 @@ extension BindingExecution {
             case .region(_, let count): return .integer(Int128(count))
             case .null, .integer, .real, .boolean, .pointer: return .null
             }
+        case .encoded(let source, let format): return .text(format.encode(try value(of: source, result, inMessage: isMessage)))
         case .result: return result ?? testedResult
         }
     }
@@ -292,31 +325,67 @@ extension BindingExecution {
             case .query: url.query
             case .fragment: url.fragment
             case .rest: url.schemeSpecificPart
-            case .port: nil
+            case .member: url.path.lastIndex(of: "!").map { url.path[url.path.index(after: $0)...] }
+            case .port, .file: nil
             }
+        if part == .file { return localPath(in: url).map { .text($0) } ?? .null }
         if part == .port { return url.port.map { .integer(Int128($0)) } ?? .null }
         guard let text else { return .null }
         return .text(isDecoded ? PercentEncoding.decodedBytes(text) : Array(text.utf8))
     }
 
+    /// The decoded path of the `file:` URL in the path, up to the last `!`. `nil` if there is no `file:` URL of this
+    /// host.
+    private static func localPath(in url: URLRecord) -> [UInt8]? {
+        let container = url.path.lastIndex(of: "!").map { url.path[..<$0] } ?? url.path
+        // `try?` because another text is no `file:` URL.
+        guard let file = try? URLRecord(parsing: String(container)), file.scheme == "file", file.query == nil,
+            file.host.map({ $0.isEmpty || $0 == "localhost" }) ?? true
+        else { return nil }
+        return PercentEncoding.decodedBytes(file.path)
+    }
+
     func isTrue(_ condition: Condition, for value: Value) -> Bool {
         switch condition.test {
-        case .oneOf(let constants): constants.contains { Self.isEqual($0, value) }
-        case .noneOf(let constants): !constants.contains { Self.isEqual($0, value) }
+        case .oneOf(let operands): operands.contains { isEqual($0, value) }
+        case .noneOf(let operands): !operands.contains { isEqual($0, value) }
         case .atLeast(let operand): isTrue(.atLeast(operand), for: value)
         case .atMost(let operand): isTrue(.atMost(operand), for: value)
         case .isNull(let isNull): (value == .null) == isNull
         }
     }
 
-    private static func isEqual(_ constant: Expression, _ value: Value) -> Bool {
-        switch (constant, value) {
-        case (.integer(let a), .integer(let b)): a == b
-        case (.boolean(let a), .boolean(let b)): a == b
-        case (.real(let a), .real(let b)): a == b
-        case (.integer(let a), .real(let b)): Double(a) == b
-        case (.text(let a), .text(let b)): a.utf8.elementsEqual(b)
-        default: false
+    private func isEqual(_ operand: Expression, _ value: Value) -> Bool {
+        switch (operand, value) {
+        case (.source, .text), (.source, .integer):
+            // Only the body, which no condition can use, fails.
+            do throws(ExecutionEnd) { return try evaluate(operand, nil) == value } catch { return false }
+        case (.integer(let a), .integer(let b)): return a == b
+        case (.boolean(let a), .boolean(let b)): return a == b
+        case (.real(let a), .real(let b)): return a == b
+        case (.integer(let a), .real(let b)): return Double(a) == b
+        case (.text(let a), .text(let b)): return a.utf8.elementsEqual(b)
+        default: return false
+        }
+    }
+}
+
+extension TextFormat {
+    /// Writes the value. Bytes of a text that are not UTF-8 become U+FFFD in JSON.
+    func encode(_ value: Value) -> [UInt8] {
+        switch (self, value) {
+        case (.csv, .text(let text)):
+            guard text.isEmpty || text.contains(where: { [0x0A, 0x0D, UInt8(ascii: ","), UInt8(ascii: "\"")].contains($0) }) else {
+                return text
+            }
+            return [UInt8(ascii: "\"")] + text.flatMap { $0 == UInt8(ascii: "\"") ? [$0, $0] : [$0] } + [UInt8(ascii: "\"")]
+        case (.json, .text(let text)): return JSONValue.string(String(decoding: text, as: UTF8.self)).bytes
+        case (_, .integer(let integer)): return Array("\(integer)".utf8)
+        case (.csv, .real(let real)): return Array("\(real)".utf8)
+        case (.json, .real(let real)): return Array((real.isFinite ? "\(real)" : "null").utf8)
+        case (_, .boolean(let boolean)): return Array("\(boolean)".utf8)
+        case (.csv, .null), (.csv, .region), (.csv, .pointer): return []
+        case (.json, .null), (.json, .region), (.json, .pointer): return Array("null".utf8)
         }
     }
 }

@@ -51,8 +51,13 @@ final class BindingExecution: @unchecked Sendable {
     private let callbackPool: CallbackPool
     private var thread = pthread_self()
     let frame = CallFrame()
-    let arena = LoadArena()
+    /// The texts for the library. In a loop, those of the current repetition.
+    private(set) var arena = LoadArena()
+    /// The buffers, which live until the load ends.
+    let buffers: LoadArena
     var variables: [Value?]
+    /// The texts that were in outputs of the last call with `freed by`, by operand.
+    var ownedOutputs: [Int: Result<Value, ExecutionEnd>] = [:]
     /// The slot of each callback, by the callback's index.
     private var slots: [Int: CallbackSlot] = [:]
     /// The user data that the library passes to callbacks. Unique for each execution, so that a late callback does not
@@ -75,6 +80,7 @@ final class BindingExecution: @unchecked Sendable {
         self.linkedProgram = linkedProgram
         self.context = context
         self.callbackPool = callbackPool
+        buffers = arena
         variables = Array(repeating: nil, count: linkedProgram.program.variableCount)
         token = Self.lastToken.withLock { lastToken in
             lastToken &+= 16
@@ -85,13 +91,18 @@ final class BindingExecution: @unchecked Sendable {
     /// Runs the steps, and then their cleanup calls, even after an error.
     func run(_ steps: [LinkedStep]) throws(ExecutionEnd) {
         let end = perform(steps)
-        while let cleanup = cleanups.popLast() {
-            // The load has already ended, so an error is not reported.
-            do throws(ExecutionEnd) { _ = try invoke(cleanup, .always) } catch {}
-        }
+        cleanUp(since: 0)
         for slot in slots.values { callbackPool.release(slot) }
         slots = [:]
         if let end { throw end }
+    }
+
+    /// Calls the cleanups after the first `count` ones, the last one first.
+    private func cleanUp(since count: Int) {
+        while cleanups.count > count, let cleanup = cleanups.popLast() {
+            // The steps have already ended, so an error is not reported.
+            do throws(ExecutionEnd) { _ = try invoke(cleanup, .always) } catch {}
+        }
     }
 
     /// Runs the steps of `setup`.
@@ -118,7 +129,7 @@ final class BindingExecution: @unchecked Sendable {
         thread = pthread_self()
         defer { for slot in slots.values { slot.setExecution(nil) } }
         do throws(ExecutionEnd) {
-            for step in steps { try perform(step) }
+            for step in steps { _ = try perform(step) }
             try sendResponseIfNeeded()
         } catch {
             return error
@@ -126,19 +137,41 @@ final class BindingExecution: @unchecked Sendable {
         return nil
     }
 
-    private func perform(_ linkedStep: LinkedStep) throws(ExecutionEnd) {
-        if let when = linkedStep.step.when, !isTrue(when.condition, for: try evaluate(when.value, nil)) { return }
+    /// Performs the steps again and again, until a `break` ends the loop.
+    private func performLoop(_ steps: [LinkedStep], index: Int?) throws(ExecutionEnd) {
+        let (outerArena, cleanupCount) = (arena, cleanups.count)
+        defer { arena = outerArena }
+        var (isOver, count) = (false, Int128(0))
+        while !isOver {
+            if let index { variables[index] = .integer(count) }
+            count += 1
+            guard context.mayContinue else { throw .stopped }
+            arena = LoadArena()
+            // The library may use the texts until the cleanups have run, also after an error.
+            defer { cleanUp(since: cleanupCount) }
+            for step in steps where !isOver { isOver = try perform(step) }
+        }
+    }
+
+    /// - Returns: Whether the step ends its loop.
+    private func perform(_ linkedStep: LinkedStep) throws(ExecutionEnd) -> Bool {
+        if let when = linkedStep.step.when, !isTrue(when.condition, for: try evaluate(when.value, nil)) { return false }
         switch linkedStep.step.action {
         case .call(let step):
             if let call = linkedStep.call { try perform(step, call, linkedStep) }
         case .respond(let response): self.response = try makeResponse(response)
         case .deliver(let value): try deliver(try evaluate(value, nil))
+        case .loop(_, let index): try performLoop(linkedStep.steps, index: index)
+        case .steps:
+            for step in linkedStep.steps where try perform(step) { return true }
+        case .break(let end): return isTrue(end.condition, for: try evaluate(end.value, nil))
         case .require(let requirement):
             let value = try evaluate(requirement.value, nil)
             guard isTrue(requirement.condition, for: value) else {
                 throw failure(of: linkedStep, nil, "'\(requirement.phrase)' is \(value.phrase ?? "not as required") in this request")
             }
         }
+        return false
     }
 
     private func perform(_ step: Step.CallStep, _ call: LinkedCall, _ linkedStep: LinkedStep) throws(ExecutionEnd) {
@@ -148,7 +181,8 @@ final class BindingExecution: @unchecked Sendable {
             if let end = callbackEnd { throw end }
             let isLast = linkedStep.until.map { isTrue($0, for: result) } ?? false
             if !isLast, let problem = problem(with: result, call, linkedStep) {
-                if linkedStep.step.failure.hasDetails { storeOutputs(ofFailedCall: call, result, step) }
+                if linkedStep.step.failure.hasDetails || step.cleansUpAfterFailure { storeOutputs(ofFailedCall: call, result, step) }
+                if step.cleansUpAfterFailure, let cleanup = linkedStep.cleanup, hasValues(cleanup.call) { cleanups.append(cleanup) }
                 throw failure(of: linkedStep, result, "\(call.name) of \(context.libraryName) \(problem)")
             }
             if let variable = step.result { variables[variable] = result }
@@ -158,6 +192,11 @@ final class BindingExecution: @unchecked Sendable {
             if let value = step.deliver, !isLast || hasContent(linkedStep.deliveredOutputs) { try deliver(try evaluate(value, result)) }
             if isLast || linkedStep.until == nil { return }
         }
+    }
+
+    /// Whether every value that the call uses exists.
+    private func hasValues(_ call: Call) -> Bool {
+        call.operands.flatMap(\.variables).allSatisfy { variables[$0] != nil && variables[$0] != .null }
     }
 
     /// Whether one of the variables has a value other than an empty text or empty bytes.
@@ -303,6 +342,7 @@ final class BindingExecution: @unchecked Sendable {
         linkedCall.interface.call(linkedCall.function, frame)
         isInCall = false
         if permission == .stoppable { context.endCall() }
+        if !linkedCall.outputFrees.isEmpty { takeOwnedOutputs(of: linkedCall) }
         switch linkedCall.plan.resultKind {
         case .nothing: return .null
         case .scalar(let scalar): return unsafe scalar.loadResult(at: frame.result)

@@ -7,7 +7,7 @@ final class LoadArena {
     /// The addresses of the allocated blocks.
     private(set) var blocks: [UInt] = []
     private var texts: [[UInt8]: UInt] = [:]
-    private var buffers: [Int: UInt] = [:]
+    private var buffers: [Int: (address: UInt, capacity: Int)] = [:]
 
     deinit {
         for block in blocks { unsafe UnsafeMutableRawPointer(bitPattern: block)?.deallocate() }
@@ -32,13 +32,17 @@ final class LoadArena {
         return address
     }
 
-    /// Returns the address of a variable's buffer, which initially contains zeros.
+    /// Returns the address of a variable's buffer, which initially contains zeros. In a loop, the buffer is used again
+    /// if it is large enough. Otherwise the new one has at least twice its size, so that all of them together have at
+    /// most four times the largest one's size.
     func bufferAddress(ofVariable variable: Int, capacity: Int) -> UInt {
-        if let address = buffers[variable] { return address }
+        let old = buffers[variable]
+        if let old, old.capacity >= capacity { return old.address }
+        let capacity = max(capacity, (old?.capacity ?? 0) * 2)
         let block = unsafe allocate(capacity)
         unsafe block.initializeMemory(as: UInt8.self, repeating: 0, count: capacity)
         let address = UInt(bitPattern: block)
-        buffers[variable] = address
+        buffers[variable] = (address, capacity)
         return address
     }
 }

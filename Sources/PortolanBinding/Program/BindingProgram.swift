@@ -36,16 +36,24 @@ struct Callback: Hashable, Sendable {
 /// The value for one C parameter.
 enum Operand: Hashable, Sendable {
     case value(Expression, CType)
-    case outParameter(CType, variable: Int)
+    /// `freedBy`: the index of the function that frees the text. `nil` if the text is not freed.
+    case outParameter(CType, variable: Int, freedBy: Int?)
     case bytes(Expression)
     /// The length of another operand.
     case length(of: Int, ScalarType)
-    case buffer(capacity: Int, filledBy: Parameter.FilledLength, variable: Int)
+    case buffer(capacity: BufferCapacity, filledBy: Parameter.FilledLength, variable: Int)
     case outBytes(length: Int, variable: Int)
     /// Memory in which the function stores the length of another operand.
     case outLength(ScalarType)
     case callback(Int)
     case userData
+}
+
+/// The size of a buffer, in bytes.
+enum BufferCapacity: Hashable, Sendable {
+    case constant(Int)
+    /// A value that the load computes, up to a limit.
+    case value(Expression, limit: Int)
 }
 
 struct Call: Hashable, Sendable {
@@ -87,6 +95,8 @@ struct Step: Hashable, Sendable {
         let check, until: Condition?
         let deliver: Expression?
         let cleanup: Call?
+        /// Whether the cleanup is also called if the call has failed.
+        let cleansUpAfterFailure: Bool
         /// Whether the program's stop function can be called while this call runs.
         let isStoppable: Bool
     }
@@ -100,12 +110,26 @@ struct Step: Hashable, Sendable {
         case respond(Response)
         case deliver(Expression)
         case require(Guard)
+        /// Performs the steps again and again, until a `break` ends the loop. `index`: the variable for the number of
+        /// the repetition, from 0.
+        case loop([Step], index: Int?)
+        case `break`(Guard)
+        /// Performs the steps once.
+        case steps([Step])
     }
 
     let action: Action
     /// The condition for performing the step.
     let when: Guard?
     let failure: Failure
+
+    /// The step, and the steps in it.
+    var withInnerSteps: [Step] {
+        switch action {
+        case .loop(let steps, _), .steps(let steps): [self] + steps.flatMap(\.withInnerSteps)
+        case .call, .respond, .deliver, .require, .break: [self]
+        }
+    }
 }
 
 /// The error for a failed step.

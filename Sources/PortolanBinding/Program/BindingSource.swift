@@ -56,6 +56,8 @@ package indirect enum ArgumentSource: Hashable, Sendable {
     case text(String)
     /// `{"TYPE": value}` for an argument after `...`, or `{"NAME": size}` for a buffer.
     case typed(String, ArgumentSource)
+    /// `{"NAME": {"size": value, "atMost": limit}}` for a buffer.
+    case sized(String, ArgumentSource, limit: ArgumentSource)
 }
 
 /// `{"equals": 0}` and similar conditions.
@@ -86,11 +88,15 @@ package struct GuardSource: Hashable, Sendable {
 }
 
 package struct StepSource: Hashable, Sendable {
-    package enum Action: Hashable, Sendable {
+    package indirect enum Action: Hashable, Sendable {
         case call(CallSource)
         case respond(ResponseSource)
         case deliver(String)
         case require(GuardSource)
+        /// `index`: the name of the number of the repetition.
+        case loop([StepSource], index: String?)
+        case `break`(GuardSource)
+        case steps([StepSource])
     }
 
     package let action: Action
@@ -101,6 +107,8 @@ package struct StepSource: Hashable, Sendable {
     package var check, until: ConditionSource?
     package var deliver: String?
     package var cleanup: CallSource?
+    /// Whether the cleanup is also called if the call has failed.
+    package var cleansUpAfterFailure = false
 
     package init(_ action: Action) {
         self.action = action

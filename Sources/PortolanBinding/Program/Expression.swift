@@ -14,6 +14,10 @@ indirect enum Source: Hashable, Sendable {
         case fragment = "url.fragment"
         /// Everything after the scheme's colon.
         case rest = "url.rest"
+        /// The local path of the `file:` URL in the path, up to the last `!`. Always decoded.
+        case file = "url.file"
+        /// The part of the path after the last `!`.
+        case member = "url.member"
     }
 
     /// `isDecoded`: whether the percent-encoding is decoded.
@@ -26,8 +30,29 @@ indirect enum Source: Hashable, Sendable {
     case variable(Int)
     /// The number of bytes of another value.
     case length(of: Source)
+    /// Another value as a field of CSV, or as a JSON value.
+    case encoded(Source, TextFormat)
     /// The result of the call whose condition or error is evaluated.
     case result
+}
+
+/// A format in which a value can be written.
+enum TextFormat: String, Hashable, Sendable, CaseIterable {
+    /// RFC 4180. An absent value is nothing; an empty text is `""`.
+    case csv
+    /// RFC 8259. An absent value is `null`, and so is a number that is not finite.
+    case json
+}
+
+extension Source {
+    /// The variable that the value uses.
+    var variable: Int? {
+        switch self {
+        case .variable(let index): index
+        case .length(let source), .encoded(let source, _): source.variable
+        case .url, .method, .field, .property, .setting, .body, .result: nil
+        }
+    }
 }
 
 /// A value of a program: a constant, or a value that the running load computes.
@@ -58,9 +83,9 @@ indirect enum Expression: Hashable, Sendable {
     /// The variables that the value uses.
     var variables: [Int] {
         switch self {
-        case .source(.variable(let index), _), .source(.length(of: .variable(let index)), _): [index]
+        case .source(let source, _): source.variable.map { [$0] } ?? []
         case .joined(let parts): parts.flatMap(\.variables)
-        case .null, .boolean, .integer, .real, .text, .source: []
+        case .null, .boolean, .integer, .real, .text: []
         }
     }
 }

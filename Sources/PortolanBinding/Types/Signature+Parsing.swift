@@ -51,11 +51,7 @@ private struct SignatureParser {
 
     mutating func parse() throws(BindingError) -> Signature {
         let resultType = try parseResultType()
-        var freedBy: String?
-        if scanner.skip("freed") {
-            try expect("by")
-            freedBy = try parseName(of: "the function that frees it")
-        }
+        let freedBy = try parseFreeingFunction()
         try expect("(")
         var (parsedParameters, isVariadic) = ([ParsedParameter](), false)
         while !scanner.skip(")") {
@@ -99,6 +95,13 @@ private struct SignatureParser {
             throw error("the result is the number of filled bytes, so it must be an integer")
         }
         return Signature(result: result, parameters: parameters, isVariadic: isVariadic)
+    }
+
+    /// Parses `freed by FUNCTION`; `nil` if it is not there.
+    private mutating func parseFreeingFunction() throws(BindingError) -> String? {
+        guard scanner.skip("freed") else { return nil }
+        try expect("by")
+        return try parseName(of: "the function that frees it")
     }
 
     private enum ResultType {
@@ -155,8 +158,12 @@ private struct SignatureParser {
             return parameter
         }
         let type = try parseType()
-        let name = scanner.next.map(SignatureScanner.isIdentifier) == true ? scanner.popNext() : nil
-        return ParsedParameter(form: .whole(isOut ? .outParameter(type) : .value(type)), name: name)
+        let canBeFreed = if case .text = type { isOut } else { false }
+        let hasName = scanner.next.map(SignatureScanner.isIdentifier) == true && !(canBeFreed && scanner.next == "freed")
+        let name = hasName ? scanner.popNext() : nil
+        guard isOut else { return ParsedParameter(form: .whole(.value(type)), name: name) }
+        let freedBy = canBeFreed ? try parseFreeingFunction() : nil
+        return ParsedParameter(form: .whole(.outParameter(type, freedBy: freedBy)), name: name)
     }
 
     private mutating func parseLength(of parameter: ParsedParameter) throws(BindingError) -> ParsedParameter {
@@ -226,7 +233,7 @@ private struct SignatureParser {
             }
             switch parsedParameters[index].form {
             case .whole(.value(.scalar(let scalar))) where scalar.isInteger && !isOut: indexes.append(index)
-            case .whole(.outParameter(.scalar(let scalar))) where scalar.isInteger && isOut: indexes.append(index)
+            case .whole(.outParameter(.scalar(let scalar), _)) where scalar.isInteger && isOut: indexes.append(index)
             default: throw error("the parameter '\(name)' is a length, so it must be an integer\(isOut ? " after 'out'" : "")")
             }
         }

@@ -23,7 +23,9 @@ struct Parameter: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case value(CType)
         /// Memory in which the function stores a value.
-        case outParameter(CType)
+        ///
+        /// `freedBy`: the function that frees the text after it was copied. `nil` if nothing frees it.
+        case outParameter(CType, freedBy: String?)
         /// Bytes that the callee borrows. Their length is the product of the parameters with these indexes.
         case bytes(length: [Int])
         /// Memory in which the function stores a pointer to bytes. It stores their length through the parameter with

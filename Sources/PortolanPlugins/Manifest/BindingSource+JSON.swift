@@ -55,6 +55,15 @@ extension ArgumentSource {
                 throw ManifestProblem(
                     "is an object, where \(isTyped ? "an object with one member, {\"TYPE\": value}," : "a value") is needed")
             }
+            if case .object = member.value {
+                self = try prependingStep(.member(member.name)) { () throws(ManifestProblem) in
+                    let object = try ManifestObject(member.value, names: ["size", "atMost"])
+                    return .sized(
+                        member.name, try object.required("size") { value throws(ManifestProblem) in try ArgumentSource(value) },
+                        limit: try object.required("atMost") { value throws(ManifestProblem) in try ArgumentSource(value) })
+                }
+                return
+            }
             self = .typed(
                 member.name, try prependingStep(.member(member.name)) { () throws(ManifestProblem) in try ArgumentSource(member.value) })
         case .array: throw ManifestProblem("is an array, where a value is needed")
@@ -107,8 +116,13 @@ extension StepSource {
     private static let commonNames = ["when", "error"]
     private static let callNames = ["call", "with", "result", "check", "until", "deliver", "cleanup"]
 
+    private static func steps(_ value: JSONValue) throws(ManifestProblem) -> [StepSource] {
+        try value.list(1...128) { value throws(ManifestProblem) in try StepSource(value) }
+    }
+
     fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
-        let stepObject = try ManifestObject(value, names: Self.commonNames + Self.callNames + ["respond", "require"])
+        let stepObject = try ManifestObject(
+            value, names: Self.commonNames + Self.callNames + ["respond", "require", "loop", "index", "break", "steps"])
         let names: [String]
         if stepObject["call"] != nil {
             names = Self.callNames
@@ -119,10 +133,19 @@ extension StepSource {
         } else if let requirement = try stepObject.optional("require", GuardSource.init(reading:)) {
             names = ["require"]
             self.init(.require(requirement))
+        } else if let condition = try stepObject.optional("break", GuardSource.init(reading:)) {
+            names = ["break"]
+            self.init(.break(condition))
+        } else if let steps = try stepObject.optional("steps", Self.steps) {
+            names = ["steps"]
+            self.init(.steps(steps))
+        } else if let steps = try stepObject.optional("loop", Self.steps) {
+            names = ["loop", "index"]
+            self.init(.loop(steps, index: try stepObject.optional("index") { value throws(ManifestProblem) in try value.text() }))
         } else {
             names = ["deliver"]
             guard stepObject["deliver"] != nil else {
-                throw ManifestProblem("does nothing; it needs one of call, respond, require and deliver")
+                throw ManifestProblem("does nothing; it needs one of call, respond, deliver, require, steps, loop and break")
             }
             self.init(.deliver(try stepObject.required("deliver") { value throws(ManifestProblem) in try value.text() }))
         }
@@ -134,7 +157,19 @@ extension StepSource {
         check = try object.optional("check") { value throws(ManifestProblem) in try ConditionSource(value) }
         until = try object.optional("until") { value throws(ManifestProblem) in try ConditionSource(value) }
         deliver = try object.optional("deliver") { value throws(ManifestProblem) in try value.text() }
-        cleanup = try object.optional("cleanup") { value throws(ManifestProblem) in try CallSource(value) }
+        guard let cleanupObject = try object.optional("cleanup", ManifestObject.init(reading:)) else { return }
+        cleanup = try prependingStep(.member("cleanup")) { () throws(ManifestProblem) in try CallSource(cleanupObject) }
+        cleansUpAfterFailure =
+            try prependingStep(.member("cleanup")) { () throws(ManifestProblem) in
+                try cleanupObject.optional("afterFailure") { value throws(ManifestProblem) in try value.boolean() }
+            } ?? false
+    }
+}
+
+extension ManifestObject {
+    /// The object of a cleanup.
+    fileprivate init(reading value: JSONValue) throws(ManifestProblem) {
+        try self.init(value, names: ["call", "with", "afterFailure"])
     }
 }
 

@@ -141,10 +141,25 @@ extension PluginManifest {
             "template": { "description": "Text that may contain {names}; {{ and }} are braces.", "type": "string", "maxLength": 4096 },
             "value": { "type": ["string", "number", "boolean", "null"] },
             "argument": {
-              "description": "A value; {\"TYPE\": value} after '...'; {\"NAME\": SIZE} for a buffer.",
+              "description": "A value; {\"TYPE\": value} after '...'; {\"NAME\": SIZE} or {\"NAME\": {\"size\": \"{n}\", \"atMost\": SIZE}} for a buffer.",
               "oneOf": [
                 { "$ref": "#/$defs/value" },
-                { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": { "$ref": "#/$defs/value" } }
+                {
+                  "type": "object",
+                  "minProperties": 1,
+                  "maxProperties": 1,
+                  "additionalProperties": {
+                    "oneOf": [
+                      { "$ref": "#/$defs/value" },
+                      {
+                        "type": "object",
+                        "required": ["size", "atMost"],
+                        "additionalProperties": false,
+                        "properties": { "size": { "type": ["integer", "string"] }, "atMost": { "type": "integer", "minimum": 1 } }
+                      }
+                    ]
+                  }
+                }
               ]
             },
             "arguments": { "type": "array", "maxItems": 32, "items": { "$ref": "#/$defs/argument" } },
@@ -217,12 +232,38 @@ extension PluginManifest {
               "type": "object",
               "additionalProperties": false,
               "oneOf": [
-                { "required": ["call"], "properties": { "respond": false, "require": false } },
-                { "required": ["respond"], "properties": { "call": false, "require": false, "deliver": false } },
-                { "required": ["require"], "properties": { "call": false, "respond": false, "deliver": false } },
-                { "required": ["deliver"], "properties": { "call": false, "respond": false, "require": false } }
+                {
+                  "required": ["call"],
+                  "properties": { "respond": false, "require": false, "loop": false, "break": false, "steps": false }
+                },
+                {
+                  "required": ["respond"],
+                  "properties": { "call": false, "require": false, "loop": false, "break": false, "steps": false, "deliver": false }
+                },
+                {
+                  "required": ["require"],
+                  "properties": { "call": false, "respond": false, "loop": false, "break": false, "steps": false, "deliver": false }
+                },
+                {
+                  "required": ["loop"],
+                  "properties": { "call": false, "respond": false, "require": false, "break": false, "steps": false, "deliver": false }
+                },
+                {
+                  "required": ["break"],
+                  "properties": { "call": false, "respond": false, "require": false, "loop": false, "steps": false, "deliver": false }
+                },
+                {
+                  "required": ["steps"],
+                  "properties": { "call": false, "respond": false, "require": false, "loop": false, "break": false, "deliver": false }
+                },
+                {
+                  "required": ["deliver"],
+                  "properties": { "call": false, "respond": false, "require": false, "loop": false, "break": false, "steps": false }
+                }
               ],
-              "dependentRequired": { "with": ["call"], "result": ["call"], "check": ["call"], "until": ["call"], "cleanup": ["call"] },
+              "dependentRequired": {
+                "with": ["call"], "result": ["call"], "check": ["call"], "until": ["call"], "cleanup": ["call"], "index": ["loop"]
+              },
               "properties": {
                 "when": { "description": "The step runs only if this holds.", "$ref": "#/$defs/guard" },
                 "error": { "$ref": "#/$defs/failure" },
@@ -232,7 +273,21 @@ extension PluginManifest {
                 "check": { "description": "Holds for the result if the call succeeded.", "$ref": "#/$defs/condition" },
                 "until": { "description": "The call is repeated until this holds for its result.", "$ref": "#/$defs/condition" },
                 "deliver": { "description": "The next bytes of the body.", "$ref": "#/$defs/template" },
-                "cleanup": { "description": "A call at the end of the load, also after a failure.", "$ref": "#/$defs/call" },
+                "cleanup": {
+                  "description": "A call at the end of the load, also after a failure. In a loop, at the end of each repetition.",
+                  "type": "object",
+                  "required": ["call"],
+                  "additionalProperties": false,
+                  "properties": {
+                    "call": { "$ref": "#/$defs/name" },
+                    "with": { "$ref": "#/$defs/arguments" },
+                    "afterFailure": { "description": "Whether it is also called if the call of the step has failed.", "type": "boolean" }
+                  }
+                },
+                "steps": { "description": "Steps that are performed once, for one 'when'.", "$ref": "#/$defs/steps" },
+                "loop": { "description": "Steps that are repeated until a 'break'.", "$ref": "#/$defs/steps" },
+                "index": { "description": "The name of the number of the repetition, from 0.", "$ref": "#/$defs/name" },
+                "break": { "description": "What must hold to leave the loop.", "$ref": "#/$defs/guard" },
                 "respond": {
                   "type": "object",
                   "additionalProperties": false,

@@ -27,6 +27,33 @@ import Testing
         try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), count)
     }
 
+    /// Archives and databases that the test makes. The URLs in the manifests name none, because no machine has them.
+    @Test(arguments: ["LibArchive", "SQLite"]) func bindingOfFilesPassesItsChecks(name: String) throws {
+        let program = try Program()
+        try program.copyManifest(name)
+        try program.makeFile("samples.py", BoundLibraryTests.samples)
+        #expect(try program.runScript("/usr/bin/python3 samples.py").status == 0)
+        let loads =
+            name == "SQLite"
+            ? """
+            { "url": "sqlite:file://\(program.path)/tides.db?select%20*%20from%20tides", "mime": "text/csv", "length": 79, "tags": ["small"] },
+            { "url": "sqlite-json:file://\(program.path)/tides.db?select%20port%20from%20tides", "mime": "application/json", "tags": ["small"] },
+            { "url": "sqlite:file://\(program.path)/tides.db?with%20recursive%20n(i)%20as%20(select%201%20union%20all%20select%20i%2b1%20from%20n%20where%20i%3c30000)%20select%20i,hex(zeroblob(20))%20from%20n", "tags": ["large"] },
+            { "url": "sqlite:file://\(program.path)/tides.db?select%201%20from%20none", "error": "badURL", "tags": ["fails"] },
+            """
+            : """
+            { "url": "archive:file://\(program.path)/charts.tar.gz", "mime": "text/plain", "length": 47, "tags": ["small"] },
+            { "url": "archive:file://\(program.path)/charts.tar.gz!charts/north.txt", "length": 6, "tags": ["small"] },
+            { "url": "archive:file://\(program.path)/charts.zip!large.bin", "length": 3000000, "tags": ["large"] },
+            { "url": "archive:file://\(program.path)/charts.zip!charts/empty", "length": 0, "tags": ["empty"] },
+            { "url": "archive:file://\(program.path)/charts.zip!none", "error": "notFound", "tags": ["fails"] },
+            """
+        let path = "\(name)/\(name).plugin.json"
+        let manifest = try #require(program.contents(of: path))
+        try program.makeFile(path, manifest.replacing("\"loads\": [", with: "\"loads\": [\n\(loads)"))
+        try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), 60)
+    }
+
     @Test(arguments: ["data:", "file:"])
     func builtInHandlerPassesItsChecks(name: String) throws {
         try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)

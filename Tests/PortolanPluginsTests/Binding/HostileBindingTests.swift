@@ -105,6 +105,43 @@ import Testing
         step(#"{"call": "bf_note", "error": {"text": {"call": "bf_live_things"}}}"#, "does not return a cstring"),
         step(#"{"call": "bf_note", "error": {"code": "nobody"}}"#, "'nobody' is not a published code"),
         step(#"{"call": "bf_note", "error": {"codes": {"x": "unknown"}}}"#, "'x' is not an integer that a call can return"),
+        // Loops.
+        step(#"{"break": {"value": "{method}", "equals": "GET"}}"#, "ends a loop, but is in none"),
+        step(#"{"loop": [{"call": "bf_note"}]}"#, "never ends; one of its own steps has to be a 'break'"),
+        step(#"{"loop": [{"break": {"value": "{method}", "equals": "GET"}}]}"#, "calls no function"),
+        step(#"{"loop": []}"#, "has 0 elements"), step(#"{"loop": [{"deliver": "x", "index": "i"}]}"#, "index"),
+        step(
+            #"{"loop": [{"respond": {}}, {"call": "bf_note"}, {"break": {"value": "{method}", "equals": "GET"}}]}"#, "responds in a loop"),
+        // A value that a cleanup at the end of each repetition has ended.
+        InvalidBinding(
+            steps: """
+                [{"loop": [{"call": "bf_open", "with": ["x"], "result": "a", "cleanup": {"call": "bf_close", "with": ["{a}"]}},
+                           {"break": {"value": "{method}", "equals": "GET"}}]}, {"call": "bf_thing_error", "with": ["{a}"]}]
+                """, errorText: "'{a}' is not a known name here"),
+        // A value that a repetition need not have reached.
+        InvalidBinding(
+            steps: """
+                [{"loop": [{"break": {"value": "{method}", "equals": "GET"}}, {"call": "bf_int8", "with": [1], "result": "a"}]},
+                 {"deliver": "{a}."}]
+                """, errorText: "'{a}' is not a known name here"),
+        InvalidBinding(
+            steps: """
+                [{"loop": [{"when": {"value": "{method}", "equals": "GET"},
+                            "steps": [{"call": "bf_int8", "with": [1], "result": "a"}, {"break": {"value": "{a}", "equals": 1}}]},
+                           {"call": "bf_note"}, {"break": {"value": "{method}", "equals": "PUT"}}]}, {"deliver": "{a}."}]
+                """, errorText: "'{a}' is not a known name here"),
+        InvalidBinding(
+            steps: String(repeating: #"[{"steps": "#, count: 10) + #"[{"call": "bf_note"}]"# + String(repeating: "}]", count: 10),
+            errorText: "which is too deep"),
+        member("setup", #"[{"loop": [{"call": "bf_note"}]}]"#, "repeats steps of the setup"),
+        // Buffers with a computed size.
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": {"size": "{url}", "atMost": 5}}]}"#, "has text as the size of a buffer"),
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": {"size": "{url.port}", "atMost": 5}}]}"#, "an integer that can be absent"),
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": {"size": 5, "atMost": 0}}]}"#, "has 0 bytes"),
+        step(#"{"call": "bf_read", "with": ["{thing}", {"room": {"size": 5}}]}"#, "atMost"),
+        // Formats.
+        step(#"{"deliver": "{body.json}"}"#, "is bytes as json"), step(#"{"deliver": "{thing.csv}"}"#, "is a handle Thing as csv"),
+        step(#"{"deliver": "{url.file.decoded}"}"#, "has nothing to decode"),
         // Impossible constants.
         step(#"{"respond": {"status": 99}}"#, "'binding.steps[1].respond.status' is 99, where 200 to 599 are allowed"),
         step(#"{"respond": {"status": 101}}"#, "is 101"), step(#"{"respond": {"status": 600}}"#, "is 600"),
