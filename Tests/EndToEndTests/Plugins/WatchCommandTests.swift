@@ -19,7 +19,7 @@ import Testing
     private static func manifest(version: String = "1.0.0") -> String {
         """
         {"identifier": "org.portolan.generation", "name": "G", "vendor": "V", "version": "\(version)", "library": "plugin.so",
-         "schemes": ["generation"], "conformance": {"loads": [{"url": "generation://1", "tags": ["small"]}, {"url": "generation://x", "tags": ["fails"]}]}}
+         "schemes": ["generation"], "conformance": {"loads": [{"url": "generation://1", "tags": ["small"]}, {"url": "generation://x", "error": "notFound", "tags": ["fails"]}]}}
         """
     }
 
