@@ -5,7 +5,7 @@
 static char shared_greeting[256];
 #endif
 
-#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06) || defined(LIFE_07c) || defined(REDIR_05) || defined(REG_03b)
+#if defined(LEAK_01) || defined(LEAK_05) || defined(LEAK_06) || defined(REDIR_05) || defined(REG_03b)
 static void leak(void) {
 #ifdef LEAK_05
     // More bytes, because only some of the stops reach this place.

@@ -221,10 +221,6 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #ifdef LIFE_03c
     if (portolan_equal(request->host, PORTOLAN_STRING("bytes"))) pause_for(80);
 #endif
-#ifdef LIFE_07c
-    char decoded[256];
-    if (portolan_decode(request->path, decoded, sizeof decoded) == PORTOLAN_REFUSED_ESCAPE) leak();
-#endif
     load->stop_flag = &load->has_finished;
     pthread_mutex_init(&load->lock, NULL);
 #ifdef LIFE_01
