@@ -198,9 +198,7 @@ extension RuleCatalogue {
             // This check measures the heap only for loads that were not started. LEAK-05 measures the heap for started
             // loads, which takes many rounds because of the caches of their threads.
             let keptCount = instance.keepAll()
-            // A cycle has many loads, so that it takes long on a busy machine. Only growth needs this time.
-            let budget = context.loadTimeLimit * 2
-            var growth = CheckContext.heapGrowth(within: budget) { () throws(CheckSkipped) in
+            var growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in
                 try cycle(false)
             } afterFirst: {
                 instance.keepFew(since: keptCount)
@@ -214,7 +212,7 @@ extension RuleCatalogue {
                         try cycle(false)
                         count += 1
                     }
-                    growth = CheckContext.heapGrowth(within: budget) { () throws(CheckSkipped) in try cycle(false) }
+                    growth = CheckContext.heapGrowth(within: context.loadTimeLimit) { () throws(CheckSkipped) in try cycle(false) }
                 } catch {
                     // There was no time to confirm the growth, so it is not reported.
                     growth = nil

@@ -97,6 +97,18 @@ import Testing
             """)
     }
 
+    /// Makes the plugin forger.c, which attacks the processes of the command in this way. It needs the finger server.
+    private func makeForger(_ way: String) throws {
+        try program.copyFixture("forger-\(way).so", to: "peer/forger.so")
+        try program.makeFile(
+            "peer/forger.plugin.json",
+            """
+            { "identifier": "org.portolan.forger", "name": "Forger", "vendor": "The Portolan authors", "version": "1.0.0",
+              "library": "forger.so", "schemes": ["forger"], "permissions": ["network"],
+              "conformance": { \(Self.services) "loads": [{ "url": "forger://{finger}/", "needs": ["finger"] }] } }
+            """)
+    }
+
     /// Whether the finger server that the program started last runs.
     private var isFingerServerRunning: Bool {
         guard let number = program.contents(of: "peer/finger.pid").flatMap({ pid_t($0) }) else { return false }
@@ -184,14 +196,7 @@ import Testing
 
     /// The plugin has stopped the processes that watch its checks.
     @Test func killedCommandEndsItsServersAlsoIfItsSupervisorsAreStopped() throws {
-        try program.copyFixture("forger-stops-parent.so", to: "peer/forger.so")
-        try program.makeFile(
-            "peer/forger.plugin.json",
-            """
-            { "identifier": "org.portolan.forger", "name": "Forger", "vendor": "The Portolan authors", "version": "1.0.0",
-              "library": "forger.so", "schemes": ["forger"], "permissions": ["network"],
-              "conformance": { \(Self.services) "loads": [{ "url": "forger://{finger}/", "needs": ["finger"] }] } }
-            """)
+        try makeForger("stops-parent")
         try program.makeFile(
             "run.py",
             """
@@ -217,14 +222,7 @@ import Testing
 
     /// The plugin kills the process that watches its check. The servers run on.
     @Test func checksContinueWithTheServersAfterASupervisorHasEnded() throws {
-        try program.copyFixture("forger-kills-parent.so", to: "peer/forger.so")
-        try program.makeFile(
-            "peer/forger.plugin.json",
-            """
-            { "identifier": "org.portolan.forger", "name": "Forger", "vendor": "The Portolan authors", "version": "1.0.0",
-              "library": "forger.so", "schemes": ["forger"], "permissions": ["network"],
-              "conformance": { \(Self.services) "loads": [{ "url": "forger://{finger}/", "needs": ["finger"] }] } }
-            """)
+        try makeForger("kills-parent")
         let outcome = try program.run("check", "peer/forger.plugin.json", "--filter", "LIFE", "--jobs", "1")
         #expect(outcome.status == 111, "\(outcome.text) \(outcome.errors)")
         #expect(outcome.text.contains("finger: serves"), "\(outcome.text)")

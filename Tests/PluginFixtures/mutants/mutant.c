@@ -221,6 +221,10 @@ static void *make(void *plugin, const portolan_request *request, const portolan_
 #ifdef LIFE_03c
     if (portolan_equal(request->host, PORTOLAN_STRING("bytes"))) pause_for(80);
 #endif
+#ifdef LIFE_07c
+    char *decoded = malloc(256);
+    if (decoded && portolan_decode(request->path, decoded, 256) != PORTOLAN_REFUSED_ESCAPE) free(decoded);
+#endif
     load->stop_flag = &load->has_finished;
     pthread_mutex_init(&load->lock, NULL);
 #ifdef LIFE_01
