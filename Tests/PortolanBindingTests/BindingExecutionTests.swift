@@ -54,6 +54,14 @@ import Testing
         #expect(execution.arena.blocks.isEmpty)
     }
 
+    /// The texts of a repetition are freed with it.
+    @Test func textsOfALoopAreNotRetained() throws {
+        let step = StepSource(.call(CallSource("strlen", [.text("{index} texts")])))
+        let end = StepSource(.break(GuardSource("{index}", ConditionSource(.equals, [.number("9")]))))
+        let (execution, _) = try run("strlen", "size (cstring)", [StepSource(.loop([step, end], index: "index"))])
+        #expect(execution.arena.blocks.isEmpty)
+    }
+
     /// The symbols of some of these functions are indirect: the linker chooses the implementation, by the processor or
     /// from the kernel.
     @Test(arguments: ["memcpy", "strlen", "time", "gettimeofday", "getenv"])

@@ -276,14 +276,13 @@ struct ProgramChecker {
         guard steps.flatMap(\.withInnerSteps).contains(where: { if case .call = $0.action { true } else { false } }) else {
             throw BindingError("calls no function, so nothing changes from one repetition to the next", at: JSONPath()["loop"])
         }
-        // Every load that leaves the loop has performed the steps before the first 'break'. Their values stay, except
-        // those that a cleanup at the end of the repetition ends.
-        let cleanedUp = steps.flatMap { step -> [Int] in
-            guard case .call(let step) = step.action else { return [] }
-            return step.cleanup?.operands.flatMap(\.variables) ?? []
+        // Every load that leaves the loop has performed the steps before the first 'break', so their values stay. If
+        // there are cleanups at the end of the repetition, no handle or bytes of it may be used later.
+        let cleansUp = steps.flatMap(\.withInnerSteps).contains {
+            if case .call(let step) = $0.action { step.cleanup != nil } else { false }
         }
         let hasDelivered = scope.hasDelivered
-        scope.removeVariables(since: scopeBefore, except: scopeAtBreak, without: Set(cleanedUp))
+        scope.removeVariables(since: scopeBefore, except: scopeAtBreak, keepsHandles: !cleansUp)
         if hasDelivered { scope.recordDelivery() }
         return .loop(steps, index: indexVariable)
     }

@@ -37,9 +37,15 @@ struct Scope {
         hasDelivered = earlier.hasDelivered
     }
 
-    /// Removes the variables and deliveries since `earlier`, except the variables in `kept`.
-    mutating func removeVariables(since earlier: Scope, except kept: Scope, without removed: Set<Int>) {
-        variables = kept.variables.filter { earlier.variables[$0.key] != nil || !removed.contains($0.value.index) }
+    /// Removes the variables since `earlier`, except those in `kept`: all of them, or only those without handles and
+    /// bytes.
+    mutating func removeVariables(since earlier: Scope, except kept: Scope, keepsHandles: Bool) {
+        variables = kept.variables.filter { name, variable in
+            switch variable.type.kind {
+            case .pointer, .bytes: keepsHandles || earlier.variables[name] != nil
+            case .null, .integer, .real, .boolean, .text, .scalar: true
+            }
+        }
     }
 
     mutating func recordBodyUse() { readsBody = true }

@@ -182,8 +182,8 @@ extension BindingExecution {
     func storeOutputs(of linkedCall: LinkedCall, _ result: Value, isLast: Bool) throws(ExecutionEnd) {
         for (index, operand) in linkedCall.call.operands.enumerated() {
             switch operand {
-            case .outParameter(let type, let variable, _):
-                variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index)
+            case .outParameter(let type, let variable, let freedBy):
+                variables[variable] = isLast && isNull(type, index) ? nil : try output(type, index, isOwned: freedBy != nil)
             case .outBytes(let length, let variable):
                 let count = try checkChunkLength(try count(length, linkedCall.call, frame, isLast: isLast))
                 let address = unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self)
@@ -221,8 +221,12 @@ extension BindingExecution {
         if let variable = step.result { variables[variable] = result }
         for (index, operand) in linkedCall.call.operands.enumerated() {
             switch operand {
-            case .outParameter(let type, let variable, _):
-                do throws(ExecutionEnd) { variables[variable] = try output(type, index) } catch { variables[variable] = nil }
+            case .outParameter(let type, let variable, let freedBy):
+                do throws(ExecutionEnd) {
+                    variables[variable] = try output(type, index, isOwned: freedBy != nil)
+                } catch {
+                    variables[variable] = nil
+                }
             // The number of valid bytes is unknown.
             case .outBytes(_, let variable), .buffer(_, _, let variable): variables[variable] = nil
             case .value, .bytes, .length, .outLength, .callback, .userData: break
@@ -236,12 +240,14 @@ extension BindingExecution {
         return unsafe UnsafeRawPointer(frame.outputs + index).load(as: UInt.self) == 0
     }
 
-    private func output(_ type: CType, _ index: Int) throws(ExecutionEnd) -> Value {
+    /// - Parameter isOwned: Whether ``takeOwnedOutputs(of:)`` has copied and freed the text.
+    private func output(_ type: CType, _ index: Int, isOwned: Bool) throws(ExecutionEnd) -> Value {
         let memory = unsafe UnsafeRawPointer(frame.outputs + index)
         switch type {
         case .scalar(let scalar): return unsafe scalar.load(at: memory)
         case .text(let isOptional):
-            let text = if let owned = ownedOutputs[index] { try owned.get() } else { try copyText(at: unsafe memory.load(as: UInt.self)) }
+            let text =
+                if isOwned, let owned = ownedOutputs[index] { try owned.get() } else { try copyText(at: unsafe memory.load(as: UInt.self)) }
             guard isOptional || text != .null else {
                 throw ExecutionEnd(.badResponse, "\(context.libraryName) gave NULL for an output that can't be NULL")
             }

@@ -146,6 +146,16 @@ import Testing
         #expect((client.error?.message ?? String(decoding: client.bytes, as: UTF8.self)) == text)
     }
 
+    /// The next call has a text at the same place, which the library keeps.
+    @Test func freedTextIsNotThatOfTheNextCall() throws {
+        let harness = try BindingHarness(
+            """
+            [\(Self.open), {"call": "bf_give_text", "with": [0, "words"], "check": {"equals": 0}},
+             {"call": "bf_next_thing", "with": ["{thing}", "byte"]}, {"deliver": "{words|} {byte}"}]
+            """)
+        #expect(try harness.text("bound:x?ab") == "given a")
+    }
+
     @Test func sizeOfABufferCanBeAnEarlierValue() throws {
         let harness = try BindingHarness(
             """

@@ -118,6 +118,18 @@ import Testing
                 [{"loop": [{"call": "bf_open", "with": ["x"], "result": "a", "cleanup": {"call": "bf_close", "with": ["{a}"]}},
                            {"break": {"value": "{method}", "equals": "GET"}}]}, {"call": "bf_thing_error", "with": ["{a}"]}]
                 """, errorText: "'{a}' is not a known name here"),
+        // The same in a group, and for a handle that comes from the one that was closed.
+        InvalidBinding(
+            steps: """
+                [{"loop": [{"steps": [{"call": "bf_open", "with": ["x"], "result": "a", "cleanup": {"call": "bf_close", "with": ["{a}"]}}]},
+                           {"break": {"value": "{method}", "equals": "GET"}}]}, {"call": "bf_thing_error", "with": ["{a}"]}]
+                """, errorText: "'{a}' is not a known name here"),
+        InvalidBinding(
+            steps: """
+                [{"loop": [{"call": "bf_open", "with": ["x"], "result": "a", "cleanup": {"call": "bf_close", "with": ["{a}"]}},
+                           {"call": "bf_next_thing", "with": ["{a}", "byte"], "result": "b", "check": {"isNull": false}},
+                           {"break": {"value": "{method}", "equals": "GET"}}]}, {"call": "bf_thing_error", "with": ["{b}"]}]
+                """, errorText: "'{b}' is not a known name here"),
         // A value that a repetition need not have reached.
         InvalidBinding(
             steps: """
