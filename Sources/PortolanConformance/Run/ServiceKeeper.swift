@@ -14,12 +14,16 @@ struct ServiceKeeper {
     let processID: pid_t
     let lifeDescriptor, reportReadEnd: Int32
 
-    /// What the keeper reports, once: two numbers of 32 bits.
+    /// What the keeper reports: two numbers of 32 bits, each at most once.
     enum Report: Int32 {
+        /// The server has printed the text for which the keeper waits. The second number is 0.
+        case ready
         /// The server has ended. The second number is its status (`waitpid(2)`).
         case ended
         /// The program could not be started. The second number is the error number.
         case notStarted
+        /// The pipe has ended, because the keeper was killed. No keeper writes this.
+        case lost
 
         static let size = 8
     }
@@ -33,9 +37,11 @@ struct ServiceKeeper {
 
     /// Starts the keeper, which starts the server, and adds it to the run's folder.
     ///
-    /// - Parameter endLimit: The time that the server has to end after SIGTERM.
+    /// - Parameters:
+    ///   - readyText: The text that the keeper reports when the server prints it.
+    ///   - endLimit: The time that the server has to end after SIGTERM.
     static func start(
-        _ command: [String], in workingFolder: String, writingTo output: String, endLimit: Duration, _ folder: RunFolder
+        _ command: [String], in workingFolder: String, writingTo output: String, readyText: String?, endLimit: Duration, _ folder: RunFolder
     ) throws(ServiceProcess.Problem) -> ServiceKeeper {
         var pipes: [[Int32]] = []
         for _ in 0..<3 {
@@ -63,7 +69,7 @@ struct ServiceKeeper {
                 _ = portolan_signal_at_end_of_parent(SIGCONT)
                 let keeper = KeeperProcess(
                     runner: runner, workingFolder: workingFolder, lifeReadEnd: life[0], reportWriteEnd: report[1], outputPipe: outputPipe)
-                unsafe keeper.serve(arguments, writingTo: output, endLimit)
+                unsafe keeper.serve(arguments, writingTo: output, readyText, endLimit)
             }
             return child
         }
@@ -95,7 +101,9 @@ struct ServiceKeeper {
         ///
         /// The process keeps the descriptor of the run's folder open, so that the folder is removed after the server's
         /// end.
-        func serve(_ arguments: [UnsafeMutablePointer<CChar>?], writingTo output: String, _ endLimit: Duration) -> Never {
+        func serve(
+            _ arguments: [UnsafeMutablePointer<CChar>?], writingTo output: String, _ readyText: String?, _ endLimit: Duration
+        ) -> Never {
             // Ctrl-C reaches only the runner.
             setsid()
             RunnerSignals.blockAll()
@@ -106,7 +114,8 @@ struct ServiceKeeper {
             _ = portolan_adopt_descendants(1)
             let server = unsafe startServer(arguments)
             close(outputPipe[1])
-            var file = unsafe OutputFile(descriptor: open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600))
+            var file = unsafe OutputFile(
+                descriptor: open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600), awaitedText: readyText.map { Array($0.utf8) })
             var (status, isReported) = (Int32?.none, server <= 0)
             if server <= 0 { report(.notStarted, errno) }
             var hasOutput = true
@@ -118,7 +127,11 @@ struct ServiceKeeper {
                 unsafe poll(&descriptors, 2, ServiceKeeper.pollInterval)
                 // No process writes to this pipe, so an event is its end.
                 if descriptors[0].revents != 0 { break }
-                if descriptors[1].revents != 0 { hasOutput = file.copy(from: outputPipe[0]) }
+                if descriptors[1].revents != 0 {
+                    let wasWaiting = file.awaitedText != nil
+                    hasOutput = file.copy(from: outputPipe[0])
+                    if wasWaiting, file.awaitedText == nil { report(.ready, 0) }
+                }
                 let hasChildren = reap(server, &status)
                 // A server that ends with status 0 can have put itself into the background.
                 guard !isReported, let status, status != 0 || !hasChildren, !hasOutput || descriptors[1].revents == 0 else { continue }
@@ -148,16 +161,27 @@ struct ServiceKeeper {
         /// The file with the output, up to ``outputLimit``.
         private struct OutputFile {
             let descriptor: Int32
-            var size = 0
+            /// The text that the server has not printed yet.
+            var awaitedText: [UInt8]?
+            /// The last bytes that the server has printed, fewer than the text has.
+            private var remainder: [UInt8] = []
+            private var size = 0
+
+            init(descriptor: Int32, awaitedText: [UInt8]?) { (self.descriptor, self.awaitedText) = (descriptor, awaitedText) }
 
             /// Copies what has arrived, but not more than one buffer. Returns `false` at the end of the output.
             mutating func copy(from input: Int32) -> Bool {
                 var buffer = [UInt8](repeating: 0, count: 1 << 16)
                 let count = unsafe read(input, &buffer, buffer.count)
                 guard count > 0 else { return count < 0 && errno == EINTR }
+                var text = Array(buffer[..<count])
+                if let awaitedText {
+                    let bytes = remainder + text
+                    if unsafe portolan_has_part(bytes, bytes.count, awaitedText, awaitedText.count) != 0 { self.awaitedText = nil }
+                    remainder = Array(bytes.suffix(awaitedText.count - 1))
+                }
                 guard size < ServiceKeeper.outputLimit else { return true }
                 size += count
-                var text = Array(buffer[..<count])
                 if size >= ServiceKeeper.outputLimit { text += Array("\n(later output is not kept)\n".utf8) }
                 unsafe write(descriptor, &text, text.count)
                 return true

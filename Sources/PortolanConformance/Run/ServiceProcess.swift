@@ -28,7 +28,7 @@ package final class ServiceProcess {
     private let outputPath: String
     private let keeper: ServiceKeeper
     private let folder: RunFolder
-    private var hasEnded = false
+    private var (hasPrintedReadyText, hasEnded) = (false, false)
     /// How the server has ended, or why it was not started. `nil` while it runs.
     private var endPhrase: String?
 
@@ -51,7 +51,8 @@ package final class ServiceProcess {
         let output = "\(folder.path)/service-\(name).log"
         (self.name, self.folder, address, outputPath) = (name, folder, "127.0.0.1:\(port)", output)
         program = service.command[0]
-        keeper = try ServiceKeeper.start(command, in: workingFolder, writingTo: output, endLimit: Self.endLimit, folder)
+        keeper = try ServiceKeeper.start(
+            command, in: workingFolder, writingTo: output, readyText: service.readyText, endLimit: Self.endLimit, folder)
         try waitUntilReady(service, port)
     }
 
@@ -59,13 +60,9 @@ package final class ServiceProcess {
 
     private func waitUntilReady(_ service: ConformanceService, _ port: UInt16) throws(Problem) {
         let deadline = MonotonicTime.now + Self.startLimit
-        var search = service.readyText.map { OutputSearch(Array($0.utf8), in: outputPath) }
         while true {
-            // This comes first, so that the output of a server that has ended is complete.
-            let problem = problem()
-            let isReady = search?.advance() ?? (portolan_accepts_connections(port) == 1)
-            if let problem { throw Problem(phrase: problem + outputPhrase) }
-            if isReady { return }
+            if let problem = problem() { throw Problem(phrase: problem + outputPhrase) }
+            if service.readyText == nil ? portolan_accepts_connections(port) == 1 : hasPrintedReadyText { return }
             guard MonotonicTime.now < deadline else {
                 end()
                 let missing = service.readyText.map { "did not print '\(Text.oneLine($0, limit: 80))'" } ?? "accepted no connection"
@@ -80,21 +77,28 @@ package final class ServiceProcess {
     /// How the server has ended before ``end()``, as in `it ended with status 1`. `nil` while it runs, and while a
     /// server that ended with status 0 has left other processes.
     package func problem() -> String? {
-        guard endPhrase == nil, !hasEnded else { return endPhrase }
+        while endPhrase == nil, !hasEnded, let report = nextReport() {
+            switch report {
+            case (.ready, _): hasPrintedReadyText = true
+            case (.ended, let status):
+                let signal = status & 0x7F
+                endPhrase = signal == 0 ? "it ended with status \((status >> 8) & 0xFF)" : "the signal \(signal) ended it"
+            case (.notStarted, let number):
+                endPhrase = "the program '\(program)' \(number == ENOENT ? "was not found" : "can't be started (errno \(number))")"
+            case (.lost, _): endPhrase = "the process that keeps it was killed"
+            }
+        }
+        return endPhrase
+    }
+
+    /// Returns the next report of the keeper; `nil` if there is none now.
+    private func nextReport() -> (ServiceKeeper.Report, Int32)? {
         var descriptor = pollfd(fd: keeper.reportReadEnd, events: Int16(POLLIN), revents: 0)
         guard unsafe poll(&descriptor, 1, 0) == 1 else { return nil }
         var numbers: [Int32] = [0, 0]
         let count = unsafe read(keeper.reportReadEnd, &numbers, ServiceKeeper.Report.size)
-        switch count == ServiceKeeper.Report.size ? ServiceKeeper.Report(rawValue: numbers[0]) : nil {
-        case .ended?:
-            let status = numbers[1]
-            let signal = status & 0x7F
-            endPhrase = signal == 0 ? "it ended with status \((status >> 8) & 0xFF)" : "the signal \(signal) ended it"
-        case .notStarted?:
-            endPhrase = "the program '\(program)' \(numbers[1] == ENOENT ? "was not found" : "can't be started (errno \(numbers[1]))")"
-        case nil: endPhrase = "the process that keeps it was killed"
-        }
-        return endPhrase
+        guard count == ServiceKeeper.Report.size, let report = ServiceKeeper.Report(rawValue: numbers[0]) else { return (.lost, 0) }
+        return (report, numbers[1])
     }
 
     /// Asks the keeper to end the server, and does not wait.
@@ -124,34 +128,6 @@ package final class ServiceProcess {
     }
 
     // MARK: Output
-
-    /// Searches for a text in a file that grows, and reads each byte once.
-    private struct OutputSearch {
-        private let text: [UInt8]
-        private let path: String
-        private var position: off_t = 0
-        /// The last bytes that were read, fewer than the text has.
-        private var remainder: [UInt8] = []
-
-        init(_ text: [UInt8], in path: String) { (self.text, self.path) = (text, path) }
-
-        /// Reads what was written since the last call, but at most 4 MiB. Returns whether the text was found.
-        mutating func advance() -> Bool {
-            let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
-            guard file >= 0 else { return false }
-            defer { close(file) }
-            var chunk = [UInt8](repeating: 0, count: ServiceProcess.chunkSize)
-            for _ in 0..<256 {
-                let count = unsafe pread(file, &chunk, chunk.count, position)
-                guard count > 0 else { return false }
-                position += off_t(count)
-                let bytes = remainder + chunk[..<count]
-                if unsafe portolan_has_part(bytes, bytes.count, text, text.count) != 0 { return true }
-                remainder = Array(bytes.suffix(max(0, text.count - 1)))
-            }
-            return false
-        }
-    }
 
     /// The last lines that the server printed, at most eight.
     package var lastLines: [String] {

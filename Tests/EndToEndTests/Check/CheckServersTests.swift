@@ -194,14 +194,14 @@ import Testing
         #expect(program.contents(of: "peer/finger.pid") != nil && !isFingerServerRunning)
     }
 
-    /// The plugin has stopped the processes that watch its checks.
+    /// The plugin has stopped the one process that watches its checks. (With several, it could stop another one later.)
     @Test func killedCommandEndsItsServersAlsoIfItsSupervisorsAreStopped() throws {
         try makeForger("stops-parent")
         try program.makeFile(
             "run.py",
             """
             import os, signal, subprocess, sys, time
-            check = subprocess.Popen([sys.argv[1], "check", "peer/forger.plugin.json", "--filter", "LIFE", "--repeat", "1000"],
+            check = subprocess.Popen([sys.argv[1], "check", "peer/forger.plugin.json", "--filter", "LIFE", "--repeat", "1000", "--jobs", "1"],
                                      env=dict(os.environ, TMPDIR=os.path.abspath("tmp")), stdout=subprocess.DEVNULL)
             def stopped():
                 for name in os.listdir("/proc"):
@@ -246,11 +246,12 @@ import Testing
         #expect(!isFingerServerRunning)
     }
 
-    /// Only the file of `ready` texts and last lines is limited, not what the server does.
+    /// Only the output that is kept is limited. A `ready` text is found after any number of bytes.
     @Test func outputOfAServerIsLimited() throws {
         try program.makeFile(
             "peer/strange.py", "import sys\nprint('x' * (20 << 20) + '\\nthe end', flush=True)\nexec(open('finger.py').read())")
-        try writeManifest(services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"] } },"#)
+        try writeManifest(
+            services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"], "ready": "finger: serves" } },"#)
         let manifest = try #require(program.contents(of: "peer/peer.plugin.json"))
         try program.makeFile("peer/peer.plugin.json", manifest.replacingOccurrences(of: "\"length\": 14", with: "\"length\": 15"))
         let outcome = try program.run("check", "peer", "--filter", "BODY-01")
