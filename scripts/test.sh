@@ -9,7 +9,8 @@ trap 'rm -f "$log"' EXIT
 "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 closing() { grep -a 'Test run with' "$log" | tail -n 1; }
-failures() { grep -a 'recorded an issue' "$log" | cut -c 1-600 | head -n 40; }
+# The lines that follow an issue give its values and its comment.
+failures() { awk '/recorded an issue/ { issue = 1; print; next } /^(↳|±)/ { if (issue) print; next } { issue = 0 }' "$log" | cut -c 1-600 | head -n 80; }
 # The message of the trap, and the stack of the thread that crashed. `swift test` itself says nothing about a crash.
 crash() {
     ! grep -aq 'Test run with' "$log" || return 0
