@@ -25,11 +25,10 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
     ) throws(CheckSkipped) {
         unsafe self.instanceState = unsafe instanceState
         self.owner = owner
-        guard case .whole(let plugin) = unsafe ReadStruct(pointer, { unsafe CopiedStruct($0) }) else {
-            throw CheckSkipped("the plugin's descriptor is not complete (DESC-05)")
-        }
+        let readPlugin = unsafe ReadStruct(pointer) { unsafe CopiedStruct($0) }
+        guard let plugin = unsafe readPlugin.value else { throw CheckSkipped("the plugin's descriptor is not complete (DESC-05)") }
         unsafe functions = plugin.value
-        var (flaws, handlers): ([Flaw], [DescribedHandler]) = ([], [])
+        var (flaws, handlers): ([Flaw], [DescribedHandler]) = unsafe (readPlugin.flawOfSize("the descriptor"), [])
         let count = unsafe functions.handler_count
         let list = unsafe functions.handlers
         if count < 1 || count > 1024 {
@@ -53,6 +52,22 @@ struct DescribedPlugin: @unchecked Sendable {  // … because a descriptor is co
     var identifier: ReadText { unsafe ReadText(functions.identifier) }
 }
 
+extension DescribedPlugin {
+    /// What a `size` means that is larger than the structure of this version.
+    static let phraseOfLargeSize = "This version knows a smaller one, so the size is wrong, or the plugin was built for a later version"
+}
+
+extension ReadStruct {
+    fileprivate func flawOfSize(_ name: String) -> [Flaw] {
+        guard case .large(let size, _) = self else { return [] }
+        return [
+            Flaw(
+                "\(name) has the size \(size). \(DescribedPlugin.phraseOfLargeSize)",
+                "Set size with sizeof. If the plugin was built with the headers of a later version, check it with that version.")
+        ]
+    }
+}
+
 /// A defect of a structure.
 struct Flaw: Error, Hashable {
     let detail: String
@@ -72,12 +87,14 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
 
     init(_ pointer: UnsafePointer<portolan_handler>?, _ index: Int) throws(Flaw) {
         let name = "handler \(index)"
-        guard case .whole(let handler) = unsafe ReadStruct(pointer, { unsafe CopiedStruct($0) }) else {
+        let readHandler = unsafe ReadStruct(pointer) { unsafe CopiedStruct($0) }
+        guard let handler = unsafe readHandler.value else {
             throw Flaw(
                 "\(name) is NULL, can't be read, or is smaller than in version 1",
                 "Let each element of handlers point at a portolan_handler whose size is sizeof(portolan_handler).")
         }
-        guard case .whole(let loads) = unsafe ReadStruct(handler.value.loads, { CopiedStruct($0) }) else {
+        let readLoads = unsafe ReadStruct(handler.value.loads) { CopiedStruct($0) }
+        guard let loads = readLoads.value else {
             throw Flaw(
                 "the load table of \(name) is NULL, can't be read, or is smaller than in version 1",
                 "Let loads point at a portolan_load_table whose size is sizeof(portolan_load_table).")
@@ -108,6 +125,12 @@ struct DescribedHandler: @unchecked Sendable {  // … because a descriptor is c
         }
         let list = unsafe functions.schemes
         schemes = unsafe flaws.isEmpty ? list.map { list in (0..<count).map { unsafe ReadText(list[$0]) } } ?? [] : []
+        // The handler can be used in spite of these.
+        unsafe flaws += readHandler.flawOfSize(name) + readLoads.flawOfSize("the load table of \(name)")
+        if self.loads.reserved != 0 {
+            flaws.append(
+                Flaw("the reserved member of the load table of \(name) is not 0", "Zero the table, and set only its other members."))
+        }
         self.flaws = flaws
     }
 

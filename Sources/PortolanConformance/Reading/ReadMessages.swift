@@ -84,6 +84,7 @@ struct ReadChange: Hashable, Sendable, CompletenessChecking {
     let propertyNames: [ReadText]?
     /// Whether a property's name or bytes cannot be read.
     let hasBrokenProperty: Bool
+    let isReservedZero: Bool
 
     var unreadable: [String] {
         var unreadableParts = [("the URL", url), ("the method", method)].filter { $1.isUnreadable }.map(\.0)
@@ -103,8 +104,10 @@ struct ReadChange: Hashable, Sendable, CompletenessChecking {
         unsafe (dropsBody, dropsFields) = (change.drops_body != 0, change.drops_fields != 0)
         let properties = unsafe ReadStruct.list(change.properties, change.property_count, atMost: 1 << 16) { property in
             let hasBytes = unsafe [PORTOLAN_KIND_TEXT, PORTOLAN_KIND_BYTES].contains(property.kind)
-            return unsafe (name: ReadText(property.name), isBroken: hasBytes && ReadText(property.bytes).isUnreadable)
+            let isBroken = unsafe hasBytes && ReadText(property.bytes).isUnreadable
+            return unsafe (name: ReadText(property.name), isBroken: isBroken, reserved: property.reserved)
         }
+        isReservedZero = unsafe change.reserved == 0 && properties?.allSatisfy { $0.reserved == 0 } ?? true
         propertyNames = properties?.map(\.name)
         hasBrokenProperty = properties?.contains { $0.isBroken || $0.name.isUnreadable } ?? false
     }
@@ -119,6 +122,7 @@ struct ReadChallenge: Hashable, Sendable, CompletenessChecking {
     let previous: ReadStruct<ReadError>
     /// The certificates or issuers; `nil` if the list cannot be read.
     let certificates: [ReadText]?
+    let isReservedZero: Bool
 
     var unreadable: [String] {
         let texts = [("the protocol", protocolName), ("the host", host), ("the realm", realm), ("the scheme", scheme)]
@@ -127,14 +131,14 @@ struct ReadChallenge: Hashable, Sendable, CompletenessChecking {
         switch previous {
         case .missing: break
         case .short, .unreadable: unreadableParts.append("the previous error")
-        case .whole(let error): unreadableParts += error.unreadable.map { "\($0) of the previous error" }
+        case .whole(let error), .large(_, let error): unreadableParts += error.unreadable.map { "\($0) of the previous error" }
         }
         return unreadableParts
     }
 
     init(_ challenge: portolan_challenge) {
         unsafe (method, port, failureCount) = (challenge.method.rawValue, challenge.port, challenge.failure_count)
-        unsafe isProxy = challenge.is_proxy != 0
+        unsafe (isProxy, isReservedZero) = (challenge.is_proxy != 0, challenge.reserved == 0)
         unsafe (protocolName, host, realm) = (ReadText(challenge.protocol), ReadText(challenge.host), ReadText(challenge.realm))
         unsafe (scheme, previous) = (ReadText(challenge.scheme), ReadStruct(challenge.previous, ReadError.init))
         certificates = unsafe ReadStruct.list(challenge.certificates, challenge.certificate_count, atMost: 1 << 12) { unsafe ReadText($0) }

@@ -10,9 +10,14 @@ enum ReadStruct<Value> {
     case short(UInt32)
     case unreadable
     case whole(Value)
+    /// The member `size`, which is larger than this version's structure, and what this version knows of it.
+    case large(UInt32, Value)
 
     var value: Value? {
-        if case .whole(let value) = self { value } else { nil }
+        switch self {
+        case .whole(let value), .large(_, let value): value
+        case .missing, .short, .unreadable: nil
+        }
     }
 }
 
@@ -41,7 +46,8 @@ extension ReadStruct {
             return
         }
         unsafe portolan_depend_on(pointer, MemoryLayout<Root>.size)
-        self = unsafe .whole(read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self)))
+        let value = unsafe read(UnsafeRawPointer(pointer).loadUnaligned(as: Root.self))
+        self = Int(size) > MemoryLayout<Root>.size ? .large(size, value) : .whole(value)
     }
 
     /// The values at `start`; `nil` if they cannot be read, or are more than `limit`.
@@ -58,4 +64,10 @@ extension ReadStruct {
 protocol CompletenessChecking {
     /// The parts that are declared, but cannot be read.
     var unreadable: [String] { get }
+    /// Whether every reserved member is zero.
+    var isReservedZero: Bool { get }
+}
+
+extension CompletenessChecking {
+    var isReservedZero: Bool { true }
 }

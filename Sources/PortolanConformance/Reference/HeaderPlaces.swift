@@ -225,6 +225,7 @@ extension ConformanceRule {
         "LEAK-07": ["portolan/nested.h", "portolan/nested.h: portolan_nested_table.close"],
         "FAULT-05": ["portolan/base.h"],
         "FAULT-07": ["portolan/host.h: portolan_host"],
+        "MEM-02": ["portolan/base.h"],
         "MANIF-02": ["portolan/plugin.h: portolan_plugin.identifier"],
         "MANIF-08": ["portolan/handler.h: PORTOLAN_COOKIES"],
         "SEC-01": [

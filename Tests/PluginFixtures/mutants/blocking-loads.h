@@ -431,6 +431,9 @@ static void serve_redirect(subject_load *load) {
 #ifdef DESC_05e
     to.size = 4;
 #endif
+#ifdef DESC_05j
+    to.reserved = 1;
+#endif
 #ifdef REDIR_02
     const portolan_response *volatile none = NULL;
     (void)response;

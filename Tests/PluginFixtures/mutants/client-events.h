@@ -74,6 +74,9 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
 #ifdef ERR_05
     error.message = load->request->url;
 #endif
+#ifdef DESC_05i
+    if (!needs_password(load)) error.size = 4096;
+#endif
 #ifdef DESC_05c
     if (!needs_password(load)) error.size = 8;
 #endif

@@ -395,7 +395,11 @@ static const portolan_load_table blocking = { .size = sizeof blocking, .run = ru
                                               .stop = stop,
 #endif
 };
-static const portolan_load_table event_driven = { .size = sizeof event_driven, .start = start, .resume = resume, .woken = woken,
+static const portolan_load_table event_driven = { .size = sizeof event_driven,
+#ifdef DESC_05k
+                                               .reserved = 1,
+#endif
+                                               .start = start, .resume = resume, .woken = woken,
                                                .answered = answered, .stop = stop_event_load, .destroy = destroy };
 
 static const portolan_string schemes[] = { PORTOLAN_TEXT(SCHEME), PORTOLAN_TEXT(SCHEME) };
@@ -422,7 +426,12 @@ static const portolan_handler handler = {
     .can_init = can_init, .canonical_request = canonical_request, .is_cache_equivalent = is_cache_equivalent, .make = make, .loads = &blocking,
 };
 static const portolan_handler event_handler = {
-    .size = sizeof event_handler, .flags = PORTOLAN_CACHEABLE, .identifier = PORTOLAN_TEXT(IDENTIFIER ".events"), .schemes = event_schemes, .scheme_count = 1,
+#ifdef DESC_05l
+    .size = sizeof event_handler + 8,
+#else
+    .size = sizeof event_handler,
+#endif
+    .flags = PORTOLAN_CACHEABLE, .identifier = PORTOLAN_TEXT(IDENTIFIER ".events"), .schemes = event_schemes, .scheme_count = 1,
     .can_init = can_init, .make = make, .loads = &event_driven,
 };
 static const portolan_handler *const handlers[] = { &handler, &event_handler };

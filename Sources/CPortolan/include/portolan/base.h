@@ -20,8 +20,14 @@
 /// **Growth.** A struct that can grow begins with `size`. The side that fills the struct sets `size` to `sizeof`. The
 /// other side reads up to the smaller of the two sizes, and at least the size of version 1 (DESC-05). Never copy a
 /// borrowed struct by its `size`, because your struct can be shorter. `portolan_string`, `portolan_field` and
-/// `portolan_property` never grow. Reserved members are zero. New abilities are extensions, which a plugin requests by
-/// name.
+/// `portolan_property` never grow. Reserved members are zero: the host ignores them, because a later version can use
+/// them, and the runner reports other values, and a `size` larger than it knows (DESC-05). New abilities are
+/// extensions, which a plugin requests by name.
+///
+/// **Zero.** Zero a struct before you fill it, and set `size`. A member that you leave zero says nothing: a string is
+/// absent, a list is empty, a function does not exist, a flag is off. Where 0 is a value, as for a port, the
+/// member's comment names the value for "none". The comment of each struct names the members that must be set. The
+/// runner finds memory that was not set (MEM-02).
 ///
 /// **Values.** Arguments are values, so a load can run in another process. There, a call can return PORTOLAN_CONTINUE
 /// before the reader has taken the bytes, up to a window, and PORTOLAN_STOPPED late.

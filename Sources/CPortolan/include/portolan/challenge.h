@@ -19,6 +19,8 @@ PORTOLAN_ENUM(portolan_method) {
 /// A challenge of the peer, with its protection space: the place where one credential is valid.
 /// The host first uses stored credentials and the URL's user information, and asks the caller last. All of the
 /// challenge is borrowed for the call.
+/// Always set `method`, `protocol`, `host` and `port`: no method is 0, and port 0 is a port. Zeroed otherwise: from the
+/// origin, the first challenge, without realm, scheme and certificates.
 /// Check: CHAL-01, CHAL-04, CHAL-10
 typedef struct portolan_challenge {
     uint32_t size;
@@ -58,7 +60,7 @@ PORTOLAN_ENUM(portolan_disposition) {
     PORTOLAN_CANCEL = 5
 };
 
-/// The answer to a challenge. The host wipes it when it is no longer borrowed. A plugin wipes its copies. The plugin
+/// The answer to a challenge. Only the host makes one. The host wipes it when it is no longer borrowed. A plugin wipes its copies. The plugin
 /// never writes the secrets to a message, a log line, a URL or a field (CHAL-09).
 /// Check: CHAL-02, CHAL-03
 typedef struct portolan_answer {

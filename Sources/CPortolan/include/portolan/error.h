@@ -54,6 +54,8 @@ PORTOLAN_ENUM(portolan_code) {
 };
 
 /// Why something failed. The receiver copies all of it before the call returns, so a message can be on the stack.
+/// Always set `code` and `message`: code 0 is not published (ERR-03), and a message is never empty (ERR-02). Zeroed
+/// otherwise: a code of Portolan, without a cause.
 /// Check: ORDER-11, ERR-02, ERR-03, ERR-05
 typedef struct portolan_error {
     uint32_t size;
@@ -71,6 +73,7 @@ typedef struct portolan_error {
 } portolan_error;
 
 /// Takes an error from a function that cannot return one. The plugin keeps the error's memory, and the host copies it.
+/// Only the host makes one.
 typedef struct portolan_refusal {
     uint32_t size, reserved;
     /// Reports why `init` or `make` refuses. Call it on the same thread, before the function that received this struct

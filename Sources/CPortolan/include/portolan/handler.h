@@ -31,6 +31,8 @@ PORTOLAN_ENUM(portolan_handler_flags) {
 
 /// A handler. Static: the handler, and everything that it points to, is valid as long as the library.
 /// The functions' `plugin` is the value that `init` returned. All functions except `make` are pure.
+/// Always set `identifier`, `make` and `loads`, and `schemes` unless it takes any scheme. Zeroed otherwise: no flags, and
+/// the behaviour that each function describes for NULL.
 typedef struct portolan_handler {
     uint32_t size;
     /// Bits of `portolan_handler_flags`; unknown bits are zero.

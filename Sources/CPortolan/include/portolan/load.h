@@ -10,7 +10,7 @@ PORTOLAN_BEGIN
 
 /// Either `run` (blocking), or `start`, `resume` and `woken` (event-driven), and always `destroy`. The host refuses a
 /// table with both styles, with neither style, or without `destroy` (DESC-05). Calls can come on different threads, one
-/// after another. Check: THREAD-01, THREAD-02
+/// after another. A function that is NULL is not called. Check: THREAD-01, THREAD-02
 typedef struct portolan_load_table {
     uint32_t size, reserved;
 

@@ -12,7 +12,7 @@
 PORTOLAN_BEGIN
 
 /// A plugin. Static: the plugin, and everything that it points to, is valid as long as the library, which is never
-/// unmapped.
+/// unmapped. Only `init`, `deinit` and `extension` can stay zero.
 typedef struct portolan_plugin {
     uint32_t size;
     /// The PORTOLAN_ABI_MAJOR with which the plugin was built.

@@ -85,7 +85,7 @@ typedef struct portolan_change {
     uint32_t reserved;
 } portolan_change;
 
-/// Receives the canonical form of a request.
+/// Receives the canonical form of a request. Only the host makes one.
 typedef struct portolan_canonical {
     uint32_t size, reserved;
     /// Reports how the canonical request differs from the given request. Call it at most once, on the same thread,

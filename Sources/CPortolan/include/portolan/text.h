@@ -17,7 +17,7 @@ PORTOLAN_BEGIN
 
 /// Bytes with their length, in UTF-8 if they are text.
 /// `bytes` NULL means *absent*, which differs from empty: `x:?` has an empty query, `x:` has none. A string from the
-/// host also ends in a NUL that `length` does not count. A string from a plugin need not.
+/// host also ends in a NUL that `length` does not count. A string from a plugin need not. Zeroed: absent.
 typedef struct portolan_string {
     const char *PORTOLAN_NULLABLE bytes;
     size_t length;
@@ -26,7 +26,8 @@ typedef struct portolan_string {
 /// A header field, or its equivalent in another protocol. A repeated name appears as often as it was received, in the
 /// same order.
 /// Names compare without regard to case. The host passes only well-formed fields, and accepts no others: no CR, LF or
-/// NUL, and a token as the name (RFC 9110 section 5). Check: SEC-01, SEC-08
+/// NUL, and a token as the name (RFC 9110 section 5). The name is never absent; an absent value removes the field in a
+/// `portolan_change`, and is empty elsewhere. Check: SEC-01, SEC-08
 typedef struct portolan_field {
     portolan_string name, value;
 } portolan_field;
@@ -43,7 +44,7 @@ PORTOLAN_ENUM(portolan_kind) {
 /// A named value: a protocol's own parameter of a request, or a scalar of the plugin's configuration. A property of a
 /// kind that the plugin does not expect is an error whose message names the property (PROP-02, REG-06). A plugin does
 /// not change properties that it does not know (PROP-01). A JSON number is an integer if it has no fraction and fits 64
-/// bits; otherwise it is a real.
+/// bits; otherwise it is a real. The name is never absent. Kind 0 removes the property in a `portolan_change`.
 typedef struct portolan_property {
     /// In a request: reverse DNS, case-sensitive. In the configuration: the key. Nested keys are joined, as in `a.b`.
     portolan_string name;
