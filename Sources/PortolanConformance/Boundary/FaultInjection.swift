@@ -26,7 +26,7 @@ enum FaultInjection {
     private static let firstRefusedCall = Atomic(Int.max)
     private static let lastRefusedCall = Atomic(Int.max)
     private static let attemptedEnd = Mutex<String?>(nil)
-    private static let yieldsAtCalls = Atomic(false)
+    private static let sleepsAtCalls = Atomic(false)
 
     /// Replaces the functions of `resource` that `library` calls.
     ///
@@ -46,8 +46,10 @@ enum FaultInjection {
         lastRefusedCall.store(numbers.upperBound, ordering: .sequentiallyConsistent)
     }
 
-    /// Lets another thread run at each call, so that threads interleave in the functions of the library.
-    static func yieldAtEachCall() { yieldsAtCalls.store(true, ordering: .relaxed) }
+    /// Lets other threads run at each call, so that threads interleave in the functions of the library. The first
+    /// calls sleep, because on a busy machine, `sched_yield(2)` lets other processes run instead of other threads. The
+    /// number of sleeps is limited, because some libraries call a function thousands of times per load.
+    static func sleepAtEachCall() { sleepsAtCalls.store(true, ordering: .relaxed) }
 
     /// Restarts the count, and refuses no call.
     static func allowAll() { refuse(Int.max...Int.max) }
@@ -66,8 +68,8 @@ enum FaultInjection {
     ///
     /// - Returns: Whether this call must be refused.
     private static func mustRefuseNextCall() -> Bool {
-        if yieldsAtCalls.load(ordering: .relaxed) { sched_yield() }
         let number = callCounter.add(1, ordering: .sequentiallyConsistent).newValue
+        if sleepsAtCalls.load(ordering: .relaxed) { if number < 4096 { usleep(1) } else { sched_yield() } }
         return number >= firstRefusedCall.load(ordering: .sequentiallyConsistent)
             && number <= lastRefusedCall.load(ordering: .sequentiallyConsistent)
     }

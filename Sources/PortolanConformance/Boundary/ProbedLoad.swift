@@ -165,10 +165,13 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because loc
         life.withLock { $0.callTimes.append((function, time)) }
     }
 
-    /// Waits until only `destroy` remains to be called; returns `false` if that takes longer than `limit`.
+    /// Waits until only `destroy` remains to be called; returns `false` if that takes longer than `limit`, on a busy
+    /// machine longer than that (``ConditionLock/waitForProcessorTime(atMost:for:)``).
     func waitUntilIdle(_ limit: Duration) -> Bool {
         guard isMade, life.withLock(\.hasStarted) else { return true }
-        return life.wait(atMost: limit) { $0.isIdle ? true : nil } ?? false
+        // A short limit is only a pause of the caller.
+        guard limit >= .milliseconds(200) else { return life.wait(atMost: limit) { $0.isIdle ? true : nil } ?? false }
+        return life.waitForProcessorTime(atMost: limit) { $0.isIdle ? true : nil } ?? false
     }
 
     /// Stops the load. An event-driven load receives `stop` on its thread; a blocking load receives it on this thread,

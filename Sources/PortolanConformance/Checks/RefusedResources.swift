@@ -161,9 +161,9 @@ extension CheckContext {
         } catch {
             throw CheckSkipped.resourceShortage(error.message)
         }
-        if state.wait(atMost: stopTimeLimit, for: { $0.isOver ? true : nil }) == true { return true }
+        if state.waitForProcessorTime(atMost: stopTimeLimit, for: { $0.isOver ? true : nil }) == true { return true }
         if FaultInjection.attemptedEndFunction == nil { state.withLock(\.probedLoad)?.stop() }
-        return state.wait(atMost: stopTimeLimit) { $0.isOver ? true : nil } == true
+        return state.waitForProcessorTime(atMost: stopTimeLimit) { $0.isOver ? true : nil } == true
     }
 
     /// Reports a finding if a load gave neither an error nor its usual result.

@@ -5,6 +5,12 @@ import PortolanCore
 import PortolanPlugins
 import Synchronization
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// THREAD: several threads, and several loads.
 extension RuleCatalogue {
     static let threads: [CheckedRule] = [
@@ -199,7 +205,7 @@ extension RuleCatalogue {
                         otherLoadCount.withLockBroadcasting { $0 -= 1 }
                     }
                     if startResult == nil { otherLoadCount.withLockBroadcasting { $0 -= 1 } }
-                    if isDone.wait(atMost: .seconds(1), for: { $0 ? true : nil }) == nil {
+                    if isDone.waitForProcessorTime(atMost: .seconds(1), for: { $0 ? true : nil }) == nil {
                         blockingFunction.withLock { $0 = call.function }
                     }
                 }
@@ -275,12 +281,17 @@ extension RuleCatalogue {
             let baseline = try context.baseline(.succeeds, of: instance, atMost: 8)
             // `try?` because a handler of this process has no library. Its threads interleave by chance.
             if let library = try? context.library(), FaultInjection.interpose(on: .memory, for: library) {
-                FaultInjection.yieldAtEachCall()
+                FaultInjection.sleepAtEachCall()
             }
-            let end = MonotonicTime.now + .seconds(1)
-            for _ in 0..<8 where MonotonicTime.now < end && context.findings.isEmpty {
-                for (baselineLoad, probedLoad) in try context.makeConcurrently(baseline, of: instance) {
-                    if MonotonicTime.now < end {
+            // The time begins after the first loads were made, so that some of them are compared on any machine.
+            var end: Duration?
+            for _ in 0..<8 where context.findings.isEmpty {
+                if let end, MonotonicTime.now >= end { break }
+                let loads = try context.makeConcurrently(baseline, of: instance)
+                let latestStart = end ?? MonotonicTime.now + .seconds(1)
+                end = latestStart
+                for (baselineLoad, probedLoad) in loads {
+                    if MonotonicTime.now < latestStart {
                         probedLoad.runOnThisThread()
                         context.expectSame(probedLoad.record, as: baselineLoad, "made beside other loads")
                     }
@@ -356,7 +367,7 @@ extension CheckContext {
                             return (number, try RequestImage(baseline[number].request, instance.argumentMemory))
                         }
                         readyThreads.add(1, ordering: .sequentiallyConsistent)
-                        while readyThreads.load(ordering: .sequentiallyConsistent) < threadCount {}
+                        while readyThreads.load(ordering: .sequentiallyConsistent) < threadCount { sched_yield() }
                         for (number, image) in requests {
                             loads.append((baseline[number], try ProbedLoad(image, handlers[number], baseline[number].script)))
                         }

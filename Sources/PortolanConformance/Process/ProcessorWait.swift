@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import PortolanCore
 
 /// The time that runnable threads waited for a processor.
-enum ProcessorWait {
+///
+/// Source: the second number of `/proc/*/schedstat` (Linux, Documentation/scheduler/sched-stats).
+struct ProcessorWait {
+    /// How long each thread of this process has waited since its start.
+    private let times: [Int32: Duration]
+
+    private init(_ times: [Int32: Duration]) { self.times = times }
+
     /// How long the calling thread has waited since its start; zero if the kernel does not count that.
-    ///
-    /// Source: the second number of `/proc/thread-self/schedstat` (Linux, Documentation/scheduler/sched-stats).
-    static var ofThisThread: Duration {
-        let file = unsafe open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)
+    static var ofThisThread: Duration { time(in: "/proc/thread-self/schedstat") }
+
+    static var ofAllThreads: Self {
+        let threads = ProcessResources.threads()
+        return Self(Dictionary(uniqueKeysWithValues: threads.map { ($0, time(in: "/proc/self/task/\($0)/schedstat")) }))
+    }
+
+    /// The longest time that one thread has waited since `earlier`.
+    func longest(since earlier: Self) -> Duration {
+        times.map { thread, time in time - (earlier.times[thread] ?? .zero) }.max() ?? .zero
+    }
+
+    private static func time(in path: String) -> Duration {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return .zero }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 128)
@@ -16,5 +34,22 @@ enum ProcessorWait {
         let numbers = bytes.prefix(max(0, count)).split(separator: UInt8(ascii: " "))
         guard numbers.count > 1, let wait = Int64(String(decoding: numbers[1], as: UTF8.self)) else { return .zero }
         return .nanoseconds(wait)
+    }
+}
+
+extension ConditionLock {
+    /// Does the same as `wait(atMost:for:)`, but waits longer on a busy machine: by the time for which a thread of this
+    /// process waited for a processor. So a slow machine is not taken for a slow plugin.
+    func waitForProcessorTime<Result>(atMost limit: Duration, for body: (inout State) -> Result?) -> Result? {
+        // Nearly all waits end at once, so that nothing is counted for them.
+        if let result = wait(atMost: limit / 4, for: body) { return result }
+        var remainingTime = limit * 3 / 4
+        // A thread that uses all of its processor time makes each further wait shorter than the one before.
+        for _ in 0..<20 where remainingTime > limit / 20 {
+            let before = ProcessorWait.ofAllThreads
+            if let result = wait(atMost: remainingTime, for: body) { return result }
+            remainingTime = min(remainingTime, ProcessorWait.ofAllThreads.longest(since: before))
+        }
+        return wait(atMost: .zero, for: body)
     }
 }
