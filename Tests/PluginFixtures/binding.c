@@ -94,6 +94,48 @@ void bf_free(void *block) {
     free(block);
 }
 
+/* A text of `count` bytes, which the caller must free. */
+char *bf_long_text(size_t count) {
+    add_to_count(&live_blocks, 1);
+    char *text = malloc(count + 1);
+    memset(text, 'x', count);
+    text[count] = 0;
+    return text;
+}
+
+/* Structs whose fields a binding reads: a list of two rows, and a row in which nothing is set. */
+typedef struct row {
+    int8_t kind;
+    double weight;
+    uint32_t length;
+    char label[8];
+    const char *text;
+    const struct row *next;
+    bool is_last;
+} row;
+
+const row *bf_rows(void) {
+    static const row last = {.kind = 2, .weight = 0.5, .label = "lastlabe", .text = "one, two", .is_last = true};
+    static const row first = {.kind = -1, .weight = 2, .length = 4000000000u, .label = "first", .text = "text", .next = &last};
+    return &first;
+}
+
+const row *bf_empty_row(void) {
+    static const row empty;
+    return &empty;
+}
+
+const row *bf_no_row(void) { return NULL; }
+
+/* A struct with an unaligned field. */
+const void *bf_packed_row(void) {
+    static const struct __attribute__((packed)) {
+        uint8_t kind;
+        uint64_t number;
+    } packed = {1, 0x0102030405060708};
+    return &packed;
+}
+
 /* Bytes that the library borrows, bytes that the caller must free, and bytes that the library owns. */
 uint64_t bf_hash(const void *bytes, size_t length) {
     uint64_t hash = 14695981039346656037u;
@@ -248,6 +290,14 @@ int bf_next(thing *self, const void **bytes, size_t *length) {
     *length = *self->remaining_text ? 1 : 0;
     self->remaining_text += *length;
     return *length == 0;
+}
+
+/* Returns one byte of the text at a time, and NULL at the end. */
+const char *bf_next_word(thing *self) {
+    static char text[2];
+    text[0] = *self->remaining_text;
+    if (*self->remaining_text) self->remaining_text++;
+    return text[0] ? text : NULL;
 }
 
 /* Outputs a digit at a time, and returns 1 together with the last one. */

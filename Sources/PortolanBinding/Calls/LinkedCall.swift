@@ -44,24 +44,42 @@ final class LinkedStep: Sendable {
     /// if the call is not repeated. The result is not included, because the last result ends the repetition and is not
     /// data.
     let deliveredOutputs: [Int]
+    /// Whether the result is a text that is only delivered. It is then delivered from the library's memory, and can
+    /// have any length.
+    let deliversTextOfLibrary: Bool
     /// The steps of a loop or group.
     let steps: [LinkedStep]
 
-    init(_ step: Step, call: LinkedCall? = nil, cleanup: LinkedCall? = nil, text: LinkedCall?, steps: [LinkedStep] = []) {
+    init(
+        _ step: Step, call: LinkedCall? = nil, cleanup: LinkedCall? = nil, text: LinkedCall?, steps: [LinkedStep] = [],
+        useCounts: [Int: Int] = [:]
+    ) {
         self.step = step
         self.steps = steps
         (self.call, self.cleanup, self.text) = (call, cleanup, text)
         guard case .call(let action) = step.action else {
-            (check, until, deliveredOutputs) = (nil, nil, [])
+            (check, until, deliveredOutputs, deliversTextOfLibrary) = (nil, nil, [], false)
             return
         }
         check = action.check.map(Comparison.init)
         until = action.until.map(Comparison.init)
         deliveredOutputs = action.until == nil ? [] : Self.deliveredOutputs(of: action)
+        deliversTextOfLibrary = Self.deliversTextOfLibrary(action, useCounts)
     }
 }
 
 extension LinkedStep {
+    /// - Parameter useCounts: The number of places that use each variable.
+    private static func deliversTextOfLibrary(_ action: Step.CallStep, _ useCounts: [Int: Int]) -> Bool {
+        guard case .value(.text, _) = action.call.result, let result = action.result, useCounts[result] == 1,
+            case .source(.variable(result), _) = action.deliver
+        else { return false }
+        // A condition on the text needs all of it.
+        return [action.check, action.until].allSatisfy { condition in
+            if case .isNull? = condition?.test { true } else { condition == nil }
+        }
+    }
+
     private static func deliveredOutputs(of action: Step.CallStep) -> [Int] {
         let outputs = action.call.operands.compactMap { operand in
             switch operand {
@@ -123,9 +141,12 @@ private struct Linker {
     let program: BindingProgram
     /// The addresses of the program's functions, in their order.
     var addresses: [CallInterface.Function] = []
+    /// The number of places that use each variable.
+    private let useCounts: [Int: Int]
 
     init(_ program: BindingProgram) {
         self.program = program
+        useCounts = Dictionary(program.usedVariables.map { ($0, 1) }, uniquingKeysWith: +)
     }
 
     /// - Parameter member: The name of the member of `binding` that has these steps.
@@ -142,7 +163,7 @@ private struct Linker {
         guard case .call(let action) = step.action else { return LinkedStep(step, text: text) }
         return LinkedStep(
             step, call: try link(action.call),
-            cleanup: try action.cleanup.map { call throws(BindingError) in try link(call) }, text: text)
+            cleanup: try action.cleanup.map { call throws(BindingError) in try link(call) }, text: text, useCounts: useCounts)
     }
 
     func link(_ call: Call) throws(BindingError) -> LinkedCall {

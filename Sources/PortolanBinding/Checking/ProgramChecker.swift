@@ -7,6 +7,7 @@ extension BindingProgram {
     static let functionLimit = 256
     static let callbackLimit = 16
     static let stepLimit = 128
+    static let fieldLimit = 256
     /// The maximum number of bytes that a library delivers, or that a callback fills, at a time.
     static let chunkLimit = 256 << 20
 
@@ -53,11 +54,12 @@ struct ProgramChecker {
 
     init(_ source: BindingSource, _ scope: Scope) throws(BindingError) {
         self.source = source
-        self.initialScope = scope
-        self.scope = scope
         let functions = try prependingStep(.member("functions")) { () throws(BindingError) in try Self.checkFunctions(source.functions) }
         let callbacks = try prependingStep(.member("callbacks")) { () throws(BindingError) in try Self.checkCallbacks(source.callbacks) }
         callChecker = CallChecker(functions: functions, callbacks: callbacks)
+        var scope = scope
+        scope.structs = try prependingStep(.member("structs")) { () throws(BindingError) in try Self.checkStructs(source.structs) }
+        (initialScope, self.scope) = (scope, scope)
         for (name, signature) in functions.map({ ($0.name, $0.value) }) {
             try prependingStep(.member("functions")) { () throws(BindingError) in
                 try prependingStep(.member(name)) { () throws(BindingError) in try Self.checkNames(in: signature, functions, callbacks) }
@@ -77,6 +79,25 @@ struct ProgramChecker {
             }
             return Named(function.name, try Signature(parsing: function.value, as: .function))
         }
+    }
+
+    private static func checkStructs(
+        _ sources: [Named<[Named<StructFieldSource>]>]
+    ) throws(BindingError) -> [String: [String: StructField]] {
+        let structs = try sources.mapMembers(named: \.name) { source throws(BindingError) in
+            guard case .value(.pointer(_?, isOptional: false))? = Signature.parameterKind(source.name) else {
+                throw BindingError("is not the name of a handle, which begins with a capital letter", at: JSONPath().name)
+            }
+            guard (1...BindingProgram.fieldLimit).contains(source.value.count) else {
+                throw BindingError("has \(source.value.count) fields, where 1 to \(BindingProgram.fieldLimit) are allowed")
+            }
+            let fields = try source.value.mapMembers(named: \.name) { field throws(BindingError) in
+                guard SignatureScanner.isIdentifier(field.name) else { throw BindingError("is not a valid name", at: JSONPath().name) }
+                return (field.name, try StructField(checking: field.value))
+            }
+            return (source.name, Dictionary(fields) { $1 })
+        }
+        return Dictionary(structs) { $1 }
     }
 
     /// Checks that the named callbacks exist, and that the named functions can free a result.
@@ -454,16 +475,6 @@ struct ProgramChecker {
                 throw BindingError("calls '\(call.function)' with values that no step has yet while it runs")
             }
             return .function(checkedCall)
-        }
-    }
-}
-
-extension Operand {
-    /// The variables that the operand uses.
-    var variables: [Int] {
-        switch self {
-        case .value(let expression, _), .bytes(let expression), .buffer(.value(let expression, _), _, _): expression.variables
-        case .outParameter, .length, .buffer, .outBytes, .outLength, .callback, .userData: []
         }
     }
 }

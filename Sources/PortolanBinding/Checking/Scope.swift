@@ -6,6 +6,8 @@ import HTTPTypes
 struct Scope {
     /// The type of each setting, by the setting's name. The type is optional if the setting can lack a value.
     let settings: [String: ValueType]
+    /// The fields of each struct, by the name of the handles that point to it.
+    var structs: [String: [String: StructField]] = [:]
     private(set) var variables: [String: (index: Int, type: ValueType)] = [:]
     private(set) var variableCount = 0
     /// The type of `{result}`. `nil` if there is no call whose result can be used.
@@ -84,11 +86,29 @@ struct Scope {
     private mutating func resolveExactName(_ name: String) throws(BindingError) -> (Source, ValueType)? {
         if name == "result", let result { return (.result, result) }
         if let variable = variables[name] { return (.variable(variable.index), variable.type) }
+        if let field = try resolveField(name) { return field }
         if name.hasPrefix(Self.settingPrefix) {
             let setting = String(name.dropFirst(Self.settingPrefix.count))
             return settings[setting].map { (.setting(setting), $0) }
         }
         return hasRequest ? try resolveRequestValue(name) : nil
+    }
+
+    /// Finds a field of a struct: `entry.name`, or `entry.next.name` if `next` is a handle.
+    private func resolveField(_ name: String) throws(BindingError) -> (Source, ValueType)? {
+        let words = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        guard words.count > 1, let variable = variables[words[0]] else { return nil }
+        var (source, type) = (Source.variable(variable.index), variable.type)
+        for word in words.dropFirst() {
+            guard case .pointer(let handle?) = type.kind, let fields = structs[handle] else { return nil }
+            guard let field = fields[word] else {
+                let names = fields.keys.sorted().prefix(20).joined(separator: ", ")
+                throw BindingError("'{\(name)}' is not a field of \(handle), whose 'structs' declares \(names)")
+            }
+            let isOptional = type.isOptional || field.type.isOptional
+            (source, type) = (.structField(of: source, field), ValueType(field.type.kind, isOptional: isOptional))
+        }
+        return (source, type)
     }
 
     private mutating func resolveRequestValue(_ name: String) throws(BindingError) -> (Source, ValueType)? {

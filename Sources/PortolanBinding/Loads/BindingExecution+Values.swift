@@ -96,9 +96,7 @@ extension BindingExecution {
         switch linkedCall.call.result {
         case .void: return .null
         case .value(.scalar(let scalar), _): return unsafe scalar.loadResult(at: frame.result)
-        case .value(.pointer, _):
-            let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
-            return address == 0 ? .null : .pointer(address)
+        case .value(.pointer, _): return pointerResult(in: frame)
         case .value(.text, _):
             let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
             defer { if let free = linkedCall.free { call(free, address) } }
@@ -109,6 +107,16 @@ extension BindingExecution {
             guard address != 0 else { return .null }
             return try copyBytes(at: address, count: try count(length, linkedCall.call, frame))
         }
+    }
+
+    func pointerResult(in frame: CallFrame) -> Value {
+        let address = unsafe UnsafeRawPointer(frame.result).load(as: UInt.self)
+        return address == 0 ? .null : .pointer(address)
+    }
+
+    /// Frees a text that was not copied, if the binding says so.
+    func freeText(_ result: Value, of linkedCall: LinkedCall) {
+        if let free = linkedCall.free, case .pointer(let address) = result { call(free, address) }
     }
 
     private func call(_ free: LinkedCall.FreeingFunction, _ address: UInt) {
@@ -261,6 +269,35 @@ extension BindingExecution {
         }
     }
 
+    /// Reads a field, which can be unaligned in a packed struct.
+    private func read(_ field: StructField, ofStructAt address: UInt) throws(ExecutionEnd) -> Value {
+        let (place, overflows) = address.addingReportingOverflow(UInt(field.offset))
+        guard !overflows, let memory = unsafe UnsafeRawPointer(bitPattern: place) else {
+            throw ExecutionEnd(.protocolViolation, "\(context.libraryName) gave a handle that is no address")
+        }
+        switch field.kind {
+        case .characters(let count): return .text(unsafe Array(UnsafeRawBufferPointer(start: memory, count: count).prefix { $0 != 0 }))
+        case .value(.scalar(let scalar)):
+            var word = UInt64(0)
+            return unsafe withUnsafeMutableBytes(of: &word) { word in
+                unsafe word.copyMemory(from: UnsafeRawBufferPointer(start: memory, count: scalar.width))
+                return unsafe word.baseAddress.map { unsafe scalar.load(at: UnsafeRawPointer($0)) } ?? .null
+            }
+        case .value(.text(let isOptional)):
+            let text = try copyText(at: unsafe memory.loadUnaligned(as: UInt.self))
+            guard isOptional || text != .null else { throw nullField }
+            return text
+        case .value(.pointer(_, let isOptional)):
+            let address = unsafe memory.loadUnaligned(as: UInt.self)
+            guard isOptional || address != 0 else { throw nullField }
+            return address == 0 ? .null : .pointer(address)
+        }
+    }
+
+    private var nullField: ExecutionEnd {
+        ExecutionEnd(.badResponse, "\(context.libraryName) gave NULL for a field of a struct that can't be NULL")
+    }
+
     // MARK: Evaluation
 
     /// - Parameters:
@@ -308,6 +345,9 @@ extension BindingExecution {
         case .setting(let name): return Value(context.settings[name])
         case .body: return .text(try wholeBody())
         case .variable(let index): return variables[index] ?? .null
+        case .structField(let source, let field):
+            guard case .pointer(let address) = try value(of: source, result, inMessage: isMessage) else { return .null }
+            return try read(field, ofStructAt: address)
         case .length(let source):
             switch try value(of: source, result, inMessage: isMessage) {
             case .text(let text): return .integer(Int128(text.count))

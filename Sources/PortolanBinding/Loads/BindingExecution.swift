@@ -177,7 +177,8 @@ final class BindingExecution: @unchecked Sendable {
     private func perform(_ step: Step.CallStep, _ call: LinkedCall, _ linkedStep: LinkedStep) throws(ExecutionEnd) {
         let permission = step.isStoppable ? CallPermission.stoppable : .whileRunning
         while true {
-            let result = try invoke(call, permission)
+            let result = try invoke(call, permission, borrowsText: linkedStep.deliversTextOfLibrary)
+            defer { if linkedStep.deliversTextOfLibrary { freeText(result, of: call) } }
             if let end = callbackEnd { throw end }
             let isLast = linkedStep.until.map { isTrue($0, for: result) } ?? false
             if !isLast, let problem = problem(with: result, call, linkedStep) {
@@ -185,18 +186,23 @@ final class BindingExecution: @unchecked Sendable {
                 if step.cleansUpAfterFailure, let cleanup = linkedStep.cleanup, hasValues(cleanup.call) { cleanups.append(cleanup) }
                 throw failure(of: linkedStep, result, "\(call.name) of \(context.libraryName) \(problem)")
             }
-            if let variable = step.result { variables[variable] = result }
+            let isBorrowed = linkedStep.deliversTextOfLibrary && result != .null
+            if let variable = step.result { variables[variable] = isBorrowed ? nil : result }
             // The cleanup is registered first, because invalid outputs end the load.
             if let cleanup = linkedStep.cleanup { cleanups.append(cleanup) }
             if call.plan.hasOutputs { try storeOutputs(of: call, result, isLast: isLast) }
-            if let value = step.deliver, !isLast || hasContent(linkedStep.deliveredOutputs) { try deliver(try evaluate(value, result)) }
+            if isBorrowed {
+                if !isLast { try deliverText(result) }
+            } else if let value = step.deliver, !isLast || hasContent(linkedStep.deliveredOutputs) {
+                try deliver(try evaluate(value, result))
+            }
             if isLast || linkedStep.until == nil { return }
         }
     }
 
     /// Whether every value that the call uses exists.
     private func hasValues(_ call: Call) -> Bool {
-        call.operands.flatMap(\.variables).allSatisfy { variables[$0] != nil && variables[$0] != .null }
+        call.usedVariables.allSatisfy { variables[$0] != nil && variables[$0] != .null }
     }
 
     /// Whether one of the variables has a value other than an empty text or empty bytes.
@@ -276,6 +282,17 @@ final class BindingExecution: @unchecked Sendable {
         }
     }
 
+    /// Delivers a text of any length from the library's memory.
+    private func deliverText(_ result: Value) throws(ExecutionEnd) {
+        guard case .pointer(var address) = result else { return }
+        while let start = unsafe UnsafePointer<CChar>(bitPattern: address) {
+            let count = unsafe strnlen(start, ForeignText.limit)
+            try deliver(address, count)
+            guard count == ForeignText.limit else { return }
+            address += UInt(count)
+        }
+    }
+
     private func deliver(_ address: UInt, _ count: Int) throws(ExecutionEnd) {
         guard count > 0 else { return }
         try sendResponseIfNeeded()
@@ -327,8 +344,12 @@ final class BindingExecution: @unchecked Sendable {
 
     /// Calls a function of the library.
     ///
+    /// - Parameter borrowsText: Whether a text in the result is not copied. The result is then its address, and the
+    ///   caller frees it with ``freeText(_:of:)``.
     /// - Returns: The result. `.null` if the function returns nothing.
-    private func invoke(_ linkedCall: LinkedCall, _ permission: CallPermission) throws(ExecutionEnd) -> Value {
+    private func invoke(
+        _ linkedCall: LinkedCall, _ permission: CallPermission, borrowsText: Bool = false
+    ) throws(ExecutionEnd) -> Value {
         let isStored = if let words = linkedCall.plan.words { storePrecomputedArguments(words) } else { false }
         if !isStored { try storeArguments(of: linkedCall.call, in: frame) }
         let isAllowed =
@@ -346,7 +367,7 @@ final class BindingExecution: @unchecked Sendable {
         switch linkedCall.plan.resultKind {
         case .nothing: return .null
         case .scalar(let scalar): return unsafe scalar.loadResult(at: frame.result)
-        case .other: return try result(of: linkedCall, in: frame)
+        case .other: return borrowsText ? pointerResult(in: frame) : try result(of: linkedCall, in: frame)
         }
     }
 

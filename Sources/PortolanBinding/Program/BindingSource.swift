@@ -6,6 +6,8 @@ package struct BindingSource: Hashable, Sendable {
     package var isSystemLibrary = false
     /// The signatures by function name.
     package var functions: [Named<String>] = []
+    /// The fields of structs, by the name of the handles that point to them.
+    package var structs: [Named<[Named<StructFieldSource>]>] = []
     package var callbacks: [Named<CallbackSource>] = []
     package var setup: [StepSource] = []
     package var steps: [StepSource] = []
@@ -24,6 +26,13 @@ package struct Named<Value: Hashable & Sendable>: Hashable, Sendable {
         self.name = name
         self.value = value
     }
+}
+
+/// `{"offset": 16, "type": "uint32"}`, a field of a struct.
+package struct StructFieldSource: Hashable, Sendable {
+    package let offset, type: String
+
+    package init(offset: String, type: String) { (self.offset, self.type) = (offset, type) }
 }
 
 package struct CallbackSource: Hashable, Sendable {

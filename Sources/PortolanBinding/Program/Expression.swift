@@ -28,6 +28,8 @@ indirect enum Source: Hashable, Sendable {
     case setting(String)
     case body
     case variable(Int)
+    /// A field of the struct to which a handle points.
+    case structField(of: Source, StructField)
     /// The number of bytes of another value.
     case length(of: Source)
     /// Another value as a field of CSV, or as a JSON value.
@@ -49,7 +51,7 @@ extension Source {
     var variable: Int? {
         switch self {
         case .variable(let index): index
-        case .length(let source), .encoded(let source, _): source.variable
+        case .structField(let source, _), .length(let source), .encoded(let source, _): source.variable
         case .url, .method, .field, .property, .setting, .body, .result: nil
         }
     }

@@ -11,6 +11,17 @@ extension Signature {
     }
 }
 
+extension Signature {
+    /// Returns the kind of a parameter whose declaration is only its type. `nil` for any other text.
+    static func parameterKind(_ type: String) -> Parameter.Kind? {
+        // `try?` because each caller says in its own words what it needs.
+        guard let parameters = try? Signature(parsing: "void (\(type))", as: .function).parameters, parameters.count == 1,
+            parameters[0].name == nil
+        else { return nil }
+        return parameters[0].kind
+    }
+}
+
 /// Reads a signature from left to right, and then resolves the length parameters.
 private struct SignatureParser {
     private var scanner: SignatureScanner

@@ -5,7 +5,7 @@ import PortolanJSON
 
 /// Parses a manifest's `binding`. `BindingProgram` checks the calls and values.
 extension BindingSource {
-    static let names = ["library", "functions", "callbacks", "setup", "steps", "error", "stop"]
+    static let names = ["library", "functions", "structs", "callbacks", "setup", "steps", "error", "stop"]
 
     init(_ value: JSONValue) throws(ManifestProblem) {
         let object = try ManifestObject(value, names: Self.names)
@@ -18,6 +18,15 @@ extension BindingSource {
         functions = try object.required("functions") { value throws(ManifestProblem) in
             try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try value.text()) }
         }
+        structs =
+            try object.optional("structs") { value throws(ManifestProblem) in
+                try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
+                    let fields = try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
+                        Named(name, try StructFieldSource(value))
+                    }
+                    return Named(name, fields)
+                }
+            } ?? []
         callbacks =
             try object.optional("callbacks") { value throws(ManifestProblem) in
                 try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try CallbackSource(value)) }
@@ -27,6 +36,17 @@ extension BindingSource {
         steps = try object.required("steps") { value throws(ManifestProblem) in try value.list(1...128, step) }
         error = try object.optional("error") { value throws(ManifestProblem) in try ErrorSource(value) }
         stop = try object.optional("stop") { value throws(ManifestProblem) in try StopSource(value) }
+    }
+}
+
+extension StructFieldSource {
+    fileprivate init(_ value: JSONValue) throws(ManifestProblem) {
+        let object = try ManifestObject(value, names: ["offset", "type"])
+        let offset = try object.required("offset") { value throws(ManifestProblem) in
+            guard case .number(let text) = value else { throw ManifestProblem("is not a number") }
+            return text
+        }
+        self.init(offset: offset, type: try object.required("type") { value throws(ManifestProblem) in try value.text() })
     }
 }
 

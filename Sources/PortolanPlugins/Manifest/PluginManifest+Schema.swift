@@ -120,6 +120,26 @@ extension PluginManifest {
                   "propertyNames": { "$ref": "#/$defs/name" },
                   "additionalProperties": { "$ref": "#/$defs/signature" }
                 },
+                "structs": {
+                  "description": "The fields of structs, by the name of the handles that point to them. {NAME.FIELD} is the value of a field.",
+                  "type": "object",
+                  "propertyNames": { "pattern": "^[A-Z][A-Za-z0-9_]*$" },
+                  "additionalProperties": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "maxProperties": 256,
+                    "propertyNames": { "$ref": "#/$defs/name" },
+                    "additionalProperties": {
+                      "type": "object",
+                      "required": ["offset", "type"],
+                      "additionalProperties": false,
+                      "properties": {
+                        "offset": { "description": "The distance from the start of the struct, in bytes.", "type": "integer", "minimum": 0, "maximum": 1048576 },
+                        "type": { "description": "A number, cstring, a handle, or char[N].", "type": "string" }
+                      }
+                    }
+                  }
+                },
                 "callbacks": {
                   "description": "Functions that the library calls, by name.",
                   "type": "object",

@@ -33,6 +33,31 @@ import Testing
             #"{"call": "bf_vsum", "with": ["", \#(Array(repeating: #"{"int": 1}"#, count: 17).joined(separator: ", "))]}"#,
             "has 18 arguments"),
         step(#"{"call": "bf_hash", "with": ["a", 1]}"#, "lengths, callbacks and user data are added automatically"),
+        // Fields of structs.
+        member("structs", #"{"row": {"a": {"offset": 0, "type": "int"}}}"#, "is not the name of a handle"),
+        member("structs", #"{"pointer": {"a": {"offset": 0, "type": "int"}}}"#, "is not the name of a handle"),
+        member("structs", #"{"Row": {}}"#, "'binding.structs.Row' has 0 fields"),
+        member("structs", #"{"Row": {"a b": {"offset": 0, "type": "int"}}}"#, "is not a valid name"),
+        member("structs", #"{"Row": {"a": {"offset": -1, "type": "int"}}}"#, "'binding.structs.Row.a.offset' is -1"),
+        member("structs", #"{"Row": {"a": {"offset": 1.5, "type": "int"}}}"#, "is 1.5, where a number of bytes"),
+        member("structs", #"{"Row": {"a": {"offset": 1048577, "type": "int"}}}"#, "is 1048577, where a number of bytes"),
+        member("structs", #"{"Row": {"a": {"offset": "0", "type": "int"}}}"#, "is not a number"),
+        member("structs", #"{"Row": {"a": {"offset": 0, "type": "char[0]"}}}"#, "write char[N] with 1 to 65536 bytes"),
+        member("structs", #"{"Row": {"a": {"offset": 0, "type": "out int"}}}"#, "is not the type of a field"),
+        member("structs", #"{"Row": {"a": {"offset": 0, "type": "int, int"}}}"#, "is not the type of a field"),
+        member("structs", #"{"Row": {"a": {"offset": 0}}}"#, "type"),
+        InvalidBinding(
+            steps: #"[{"call": "bf_rows", "result": "row"}, {"deliver": "{row.b}"}]"#,
+            more: ["structs": #"{"Row": {"a": {"offset": 0, "type": "int"}}}"#],
+            errorText: "'{row.b}' is not a field of Row, whose 'structs' declares a"),
+        InvalidBinding(
+            steps: #"[{"call": "bf_no_row", "result": "row"}, {"deliver": "{row.a}\n"}]"#,
+            more: ["structs": #"{"Row": {"a": {"offset": 0, "type": "int"}}}"#],
+            errorText: "'{row.a}' can be absent"),
+        InvalidBinding(
+            steps: #"[{"call": "bf_rows", "result": "row"}, {"deliver": "{row.a.b}"}]"#,
+            more: ["structs": #"{"Row": {"a": {"offset": 0, "type": "int"}}}"#], errorText: "is not a known name"),
+        step(#"{"deliver": "{thing.a}"}"#, "is not a known name"),
         // Types.
         step(#"{"call": "bf_close", "with": [1]}"#, "'binding.steps[1].with[0]' is an integer, where Thing is needed"),
         step(#"{"call": "bf_close", "with": ["{url}"]}"#, "is text, where Thing is needed"),
