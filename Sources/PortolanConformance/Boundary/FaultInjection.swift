@@ -14,7 +14,7 @@ import Synchronization
 @safe
 enum FaultInjection {
     enum Resource: Sendable {
-        /// Allocation: `malloc(3)` and similar functions.
+        /// Allocation: `malloc(3)` and similar functions, and C++'s operator new.
         case memory
         /// The creation of threads.
         case threads
@@ -132,7 +132,23 @@ enum FaultInjection {
         let copyPart: @convention(c) (UnsafePointer<CChar>, Int) -> UnsafeMutablePointer<CChar>? = {
             unsafe FaultInjection.mustRefuseNextAllocation() ? nil : strndup($0, $1)
         }
+        typealias New = @convention(c) (Int) -> UnsafeMutableRawPointer?
+        typealias AlignedNew = @convention(c) (Int, Int) -> UnsafeMutableRawPointer?
+        typealias NothrowNew = @convention(c) (Int, UnsafeRawPointer?) -> UnsafeMutableRawPointer?
+        let new: New = unsafe portolan_new
+        let newList: New = unsafe portolan_new_list
+        let alignedNew: AlignedNew = unsafe portolan_new_aligned
+        let alignedNewList: AlignedNew = unsafe portolan_new_aligned_list
+        let nothrowNew: NothrowNew = unsafe portolan_new_nothrow
+        let nothrowNewList: NothrowNew = unsafe portolan_new_nothrow_list
+        portolan_refuse_new { FaultInjection.mustRefuseNextCall() ? 1 : 0 }
         return unsafe [
+            Function("_Znwm", new),
+            Function("_Znam", newList),
+            Function("_ZnwmSt11align_val_t", alignedNew),
+            Function("_ZnamSt11align_val_t", alignedNewList),
+            Function("_ZnwmRKSt9nothrow_t", nothrowNew),
+            Function("_ZnamRKSt9nothrow_t", nothrowNewList),
             Function("malloc", allocate),
             Function("calloc", clear),
             Function("realloc", resize),

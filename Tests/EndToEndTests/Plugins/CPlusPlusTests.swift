@@ -54,4 +54,30 @@ import Testing
             """)
         #expect(outcome.status == 0 && outcome.text.isEmpty, "\(outcome.text)")
     }
+
+    // MARK: Without memory
+
+    /// Builds the plugin that `new plugin` writes, and refuses each of its allocations.
+    ///
+    /// - Parameter script: Changes the plugin before the build.
+    private func checkWithoutMemory(changedBy script: String = "true") throws -> Program.Outcome {
+        #expect(try program.run("new", "plugin", "hello", "--language", "c++").status == 0)
+        let build = try program.runScript("unset MAKEFLAGS MFLAGS MAKELEVEL; \(script) && make -s -C hello 2>&1")
+        #expect(build.status == 0 && build.text.isEmpty, "\(build.text)")
+        return try program.run("check", "hello", "--filter", "FAULT-01", "--verbose")
+    }
+
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer ends a process that requests too much"))
+    func failedNewFailsTheLoad() throws {
+        let outcome = try checkWithoutMemory()
+        #expect(outcome.status == 0 && outcome.text.hasPrefix("passed   FAULT-01"), "\(outcome.text)")
+    }
+
+    /// The exception of a failed `new` that nobody catches ends the process.
+    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer ends a process that requests too much"))
+    func uncaughtExceptionOfNewIsFound() throws {
+        let line = "static char *volatile list; [] () noexcept { list = new char[100]; }(); delete[] list; const std::string text ="
+        let outcome = try checkWithoutMemory(changedBy: "sed -i 's/const std::string text =/\(line)/' hello/hello.cpp")
+        #expect(outcome.status == 111 && outcome.text.hasPrefix("crashed  FAULT-01"), "\(outcome.text)")
+    }
 }
