@@ -19,7 +19,7 @@ BUILD_TESTS ?= build-tests
 .NOTPARALLEL:
 FORMATTED := Sources PluginKit/Package.swift Plugins Tests Benchmarks Fuzzing Examples/Embedding Package.swift
 
-.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants memcheck fuzz build plugins fixtures embedding tutorials traits packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
+.PHONY: run install test test-full test-suite build-tests test-asan test-tsan test-mutants check-scaffolds memcheck fuzz build plugins fixtures embedding tutorials traits packages packages-run packages-install packages-test packages-peers packages-bench packages-docs bench bench-test bench-plugins docs contract-reference format lint update-psl clean
 
 # Installs the packages that are missing, builds, and loads real input with each kind of handler.
 run: packages-run build plugins
@@ -46,6 +46,11 @@ test-mutants: $(BUILD_TESTS) fixtures
 # Runs every test, and the checks of all levels against the mutants.
 test-full: LEVEL := 5
 test-full: test
+	$(MAKE) check-scaffolds
+
+# Checks the plugin that `new plugin` writes in each language, at level 5 and under Valgrind. Takes minutes, so only test-full runs it.
+check-scaffolds: packages-test build-tests
+	@scripts/check-scaffolds.sh .build/debug/portolan
 
 # Every test under AddressSanitizer and LeakSanitizer.
 test-asan: packages-test packages-bench fixtures
