@@ -21,8 +21,8 @@ pub trait Handler: Send + Sync + Sized + 'static {
 
 /// A handler that does not accept every request of its schemes.
 pub trait RequestChoosing: Handler {
-    /// Whether the handler loads this request. Fast, without effects, and always the same for the same request. Any
-    /// thread (CAN-01 to CAN-09).
+    /// Whether the handler loads this request. Takes less than 5 microseconds, has no effects, and is always the same for
+    /// the same request. Any thread (CAN-01 to CAN-09).
     fn can_init(&self, request: &Request) -> bool;
 }
 

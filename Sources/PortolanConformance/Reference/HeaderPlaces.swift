@@ -50,7 +50,7 @@ extension ConformanceRule {
         "CANON-06": ["portolan/handler.h: portolan_handler.canonical_request", "portolan/request.h: portolan_canonical.give"],
         "LIFE-01": ["portolan/handler.h: portolan_handler.make"],
         "LIFE-02": ["portolan/load.h: portolan_load_table.run"],
-        "LIFE-03": ["portolan/handler.h: portolan_handler.make", "portolan/load.h: portolan_load_table.start"],
+        "LIFE-03": ["portolan/base.h", "portolan/handler.h: portolan_handler.make", "portolan/load.h: portolan_load_table.start"],
         "LIFE-04": ["portolan/load.h: portolan_load_table.run", "portolan/load.h: portolan_load_table.start"],
         "LIFE-05": ["portolan/load.h: portolan_load_table.stop"],
         "LIFE-06": ["portolan/client.h: portolan_client.is_stopped", "portolan/load.h: portolan_load_table.stop"],
@@ -110,7 +110,7 @@ extension ConformanceRule {
         "CANCEL-01": ["portolan/load.h: portolan_load_table.stop"],
         "CANCEL-02": ["portolan/load.h: portolan_load_table.stop"],
         "CANCEL-03": ["portolan/load.h: portolan_load_table.stop"],
-        "CANCEL-04": ["portolan/load.h: portolan_load_table.stop"],
+        "CANCEL-04": ["portolan/base.h", "portolan/load.h: portolan_load_table.stop"],
         "CANCEL-05": ["portolan/client.h: portolan_client.is_stopped", "portolan/load.h: portolan_load_table.stop"],
         "CANCEL-06": [
             "portolan/client.h: portolan_client.did_receive_challenge", "portolan/load.h: portolan_load_table.answered",

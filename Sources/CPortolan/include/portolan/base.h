@@ -4,7 +4,7 @@
 /// **Two styles of load, one client.** A *blocking* load is one function on a thread that the host owns. A client call
 /// waits if the reader is slow, if the upload body has no bytes yet, or if a challenge has no answer yet. An
 /// *event-driven* load never blocks. The host starts, resumes, wakes, answers and stops it, and each of these calls
-/// returns immediately.
+/// returns within 50 ms (LIFE-03), a stop within 100 ms (CANCEL-04).
 ///
 /// **Serial calls.** All calls into one load are serial, so an author needs no lock. An event-driven load calls its
 /// client only during a call from the host into the load. A thread or an event loop of the plugin calls `wake`, and the

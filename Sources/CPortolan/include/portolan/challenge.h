@@ -60,8 +60,8 @@ PORTOLAN_ENUM(portolan_disposition) {
     PORTOLAN_CANCEL = 5
 };
 
-/// The answer to a challenge. Only the host makes one. The host wipes it when it is no longer borrowed. A plugin wipes its copies. The plugin
-/// never writes the secrets to a message, a log line, a URL or a field (CHAL-09).
+/// The answer to a challenge. Only the host makes one. The host wipes it when it is no longer borrowed. A plugin wipes
+/// its copies. The plugin never writes the secrets to a message, a log line, a URL or a field (CHAL-09).
 /// Check: CHAL-02, CHAL-03
 typedef struct portolan_answer {
     uint32_t size;

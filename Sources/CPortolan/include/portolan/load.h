@@ -20,8 +20,8 @@ typedef struct portolan_load_table {
     /// [load-thread]. Check: LIFE-02, ORDER-02, LIFE-04
     void (*PORTOLAN_NULLABLE run)(void *load);
 
-    /// Starts an event-driven load. Returns immediately; `woken` handles what is not ready. Called once, or never if the
-    /// load is stopped first.
+    /// Starts an event-driven load. Returns within 50 ms, as `resume`, `woken` and `answered` do (LIFE-03); `woken` handles
+    /// what is not ready. Called once, or never if the load is stopped first.
     /// [serial]. Check: LIFE-03, LIFE-04
     void (*PORTOLAN_NULLABLE start)(void *load);
 
@@ -42,7 +42,7 @@ typedef struct portolan_load_table {
     void (*PORTOLAN_NULLABLE answered)(void *load, const portolan_answer *);
 
     /// Stops the load, because nobody wants the rest. Called at most once, never before `start` or `run`, and never
-    /// after an end; NULL is allowed. Returns immediately and does not wait for `run`. An event-driven load releases what
+    /// after an end; NULL is allowed. Returns within 100 ms (CANCEL-04) and does not wait for `run`. An event-driven load releases what
     /// it can, and delivers nothing more. For a blocking load, `stop` interrupts a system call of the load (shuts the
     /// socket down, writes to a pipe); the host has already released client calls that wait. `stop` can be called while
     /// `run` is returning; `destroy` waits for both. `stop` can call only the [any] functions of the client.
