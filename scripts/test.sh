@@ -10,7 +10,7 @@ trap 'rm -f "$log"' EXIT
 status=${PIPESTATUS[0]}
 closing() { grep -a 'Test run with' "$log" | tail -n 1; }
 # The lines that follow an issue give its values and its comment.
-failures() { awk '/recorded an issue/ { issue = 1; print; next } /^(↳|±)/ { if (issue) print; next } { issue = 0 }' "$log" | cut -c 1-600 | head -n 80; }
+failures() { awk '/recorded an issue/ { lines = 8 } /^(◇|✔|✘|➜|↷|⚠)/ && !/recorded an issue/ { lines = 0 } lines > 0 { print; lines-- }' "$log" | cut -c 1-600 | head -n 80; }
 # The message of the trap, and the stack of the thread that crashed. `swift test` itself says nothing about a crash.
 crash() {
     ! grep -aq 'Test run with' "$log" || return 0

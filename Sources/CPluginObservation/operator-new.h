@@ -53,6 +53,16 @@ static inline void *portolan_new_nothrow(size_t size, const void *nothrow) {
     *(void **)&original = dlsym(NULL, "_ZnwmRKSt9nothrow_t");
     return original(portolan_size_or_refusal(size), nothrow);
 }
+static inline void *portolan_new_aligned_nothrow(size_t size, size_t alignment, const void *nothrow) {
+    void *(*original)(size_t, size_t, const void *);
+    *(void **)&original = dlsym(NULL, "_ZnwmSt11align_val_tRKSt9nothrow_t");
+    return original(portolan_size_or_refusal(size), alignment, nothrow);
+}
+static inline void *portolan_new_aligned_nothrow_list(size_t size, size_t alignment, const void *nothrow) {
+    void *(*original)(size_t, size_t, const void *);
+    *(void **)&original = dlsym(NULL, "_ZnamSt11align_val_tRKSt9nothrow_t");
+    return original(portolan_size_or_refusal(size), alignment, nothrow);
+}
 static inline void *portolan_new_nothrow_list(size_t size, const void *nothrow) {
     void *(*original)(size_t, const void *);
     *(void **)&original = dlsym(NULL, "_ZnamRKSt9nothrow_t");

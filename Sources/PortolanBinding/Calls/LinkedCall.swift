@@ -74,10 +74,10 @@ extension LinkedStep {
         guard case .value(.text, _) = action.call.result, let result = action.result, useCounts[result] == 1,
             case .source(.variable(result), _) = action.deliver
         else { return false }
-        // A condition on the text needs all of it.
-        return [action.check, action.until].allSatisfy { condition in
-            if case .isNull? = condition?.test { true } else { condition == nil }
-        }
+        // A condition on the text needs all of it, and so does the error of a step whose check a text fails.
+        let isAnyTextValid = if case .isNull(false)? = action.check?.test { true } else { action.check == nil }
+        let endsOnlyAtNULL = if case .isNull? = action.until?.test { true } else { action.until == nil }
+        return isAnyTextValid && endsOnlyAtNULL
     }
 
     private static func deliveredOutputs(of action: Step.CallStep) -> [Int] {

@@ -85,8 +85,9 @@ struct ProgramChecker {
         _ sources: [Named<[Named<StructFieldSource>]>]
     ) throws(BindingError) -> [String: [String: StructField]] {
         let structs = try sources.mapMembers(named: \.name) { source throws(BindingError) in
-            guard case .value(.pointer(_?, isOptional: false))? = Signature.parameterKind(source.name) else {
-                throw BindingError("is not the name of a handle, which begins with a capital letter", at: JSONPath().name)
+            guard SignatureScanner.isIdentifier(source.name), source.name.first?.isUppercase == true else {
+                throw BindingError(
+                    "is not the name of a handle, which begins with a capital letter, and has at most 128 letters", at: JSONPath().name)
             }
             guard (1...BindingProgram.fieldLimit).contains(source.value.count) else {
                 throw BindingError("has \(source.value.count) fields, where 1 to \(BindingProgram.fieldLimit) are allowed")

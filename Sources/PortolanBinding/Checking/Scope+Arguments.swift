@@ -75,12 +75,15 @@ extension Scope {
                 case .boolean, .integer, .real, .text: true
                 // Or a text or an integer that exists already.
                 case .source(let source, _):
-                    source != .body && source != .result && !actualType.isOptional && [.text, .integer].contains(actualType.kind)
+                    !source.canFail && source != .result && !actualType.isOptional && [.text, .integer].contains(actualType.kind)
                 case .null, .joined: false
                 }
             let isComparable =
                 actualType.kind == type.kind || (actualType.kind == .integer && type.kind == .real)
                 || (actualType.kind != .real && type.kind == .scalar)
+            if case .source(let source, _) = expression, source.canFail {
+                throw BindingError("compares with a value that can fail when it is read; write that one as the 'value'")
+            }
             guard isConstant, isComparable else {
                 throw BindingError(
                     "compares \(type.phrase), but not with a constant of that kind"

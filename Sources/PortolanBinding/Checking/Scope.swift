@@ -80,6 +80,8 @@ struct Scope {
         throw BindingError("'{\(name)}' is not a known name here; there are \(allNames)")
     }
 
+    /// The largest number of words in `entry.next.name`.
+    private static let fieldDepth = 17
     private static let settingPrefix = "setting:"
 
     /// Finds the value with exactly this name. Names of header fields, properties and settings can end in `.length`.
@@ -98,6 +100,9 @@ struct Scope {
     private func resolveField(_ name: String) throws(BindingError) -> (Source, ValueType)? {
         let words = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard words.count > 1, let variable = variables[words[0]] else { return nil }
+        guard words.count <= Self.fieldDepth else {
+            throw BindingError("a name has over \(Self.fieldDepth - 1) fields, which is the limit")
+        }
         var (source, type) = (Source.variable(variable.index), variable.type)
         for word in words.dropFirst() {
             guard case .pointer(let handle?) = type.kind, let fields = structs[handle] else { return nil }

@@ -404,7 +404,7 @@ extension BindingExecution {
     private func isEqual(_ operand: Expression, _ value: Value) -> Bool {
         switch (operand, value) {
         case (.source, .text), (.source, .integer):
-            // Only the body, which no condition can use, fails.
+            // Values that can fail (`Source.canFail`) are no operands.
             do throws(ExecutionEnd) { return try evaluate(operand, nil) == value } catch { return false }
         case (.integer(let a), .integer(let b)): return a == b
         case (.boolean(let a), .boolean(let b)): return a == b

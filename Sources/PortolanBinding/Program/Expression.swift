@@ -47,6 +47,15 @@ enum TextFormat: String, Hashable, Sendable, CaseIterable {
 }
 
 extension Source {
+    /// Whether reading the value can end the load: the body can fail, and a field of a struct can be NULL.
+    var canFail: Bool {
+        switch self {
+        case .body, .structField: true
+        case .length(let source), .encoded(let source, _): source.canFail
+        case .url, .method, .field, .property, .setting, .variable, .result: false
+        }
+    }
+
     /// The variable that the value uses.
     var variable: Int? {
         switch self {

@@ -35,7 +35,7 @@ struct StructField: Hashable, Sendable {
 
     private static func kind(_ type: String) throws(BindingError) -> Kind {
         if type.hasPrefix("char["), type.hasSuffix("]") {
-            guard let count = Int(type.dropFirst(5).dropLast()), (1...characterLimit).contains(count) else {
+            guard let count = Int(type.dropFirst(5).dropLast()), (1...characterLimit).contains(count), type == "char[\(count)]" else {
                 throw BindingError("'\(type)' is not a text in the struct; write char[N] with 1 to \(characterLimit) bytes")
             }
             return .characters(count)

@@ -15,10 +15,10 @@ extension Signature {
     /// Returns the kind of a parameter whose declaration is only its type. `nil` for any other text.
     static func parameterKind(_ type: String) -> Parameter.Kind? {
         // `try?` because each caller says in its own words what it needs.
-        guard let parameters = try? Signature(parsing: "void (\(type))", as: .function).parameters, parameters.count == 1,
-            parameters[0].name == nil
+        guard !type.contains(" "), let signature = try? Signature(parsing: "void (\(type))", as: .function), !signature.isVariadic,
+            signature.parameters.count == 1
         else { return nil }
-        return parameters[0].kind
+        return signature.parameters[0].kind
     }
 }
 

@@ -101,7 +101,7 @@ enum FaultInjection {
 
     private static func functions(of resource: Resource) -> [Function] {
         switch resource {
-        case .memory: memoryFunctions
+        case .memory: memoryFunctions + newFunctions
         case .threads: threadFunctions
         case .end: endFunctions
         }
@@ -132,6 +132,22 @@ enum FaultInjection {
         let copyPart: @convention(c) (UnsafePointer<CChar>, Int) -> UnsafeMutablePointer<CChar>? = {
             unsafe FaultInjection.mustRefuseNextAllocation() ? nil : strndup($0, $1)
         }
+        return unsafe [
+            Function("malloc", allocate),
+            Function("calloc", clear),
+            Function("realloc", resize),
+            Function("reallocarray", resizeList),
+            Function("aligned_alloc", align),
+            Function("posix_memalign", alignInto),
+            Function("strdup", copy),
+            Function("strndup", copyPart),
+        ]
+    }
+
+    /// C++'s operator new, by the names of the Itanium C++ ABI. Empty under Valgrind, which ends the process instead of
+    /// an exception.
+    private static var newFunctions: [Function] {
+        if unsafe getenv("LD_PRELOAD").map({ unsafe String(cString: $0).contains("vgpreload") }) == true { return [] }
         typealias New = @convention(c) (Int) -> UnsafeMutableRawPointer?
         typealias AlignedNew = @convention(c) (Int, Int) -> UnsafeMutableRawPointer?
         typealias NothrowNew = @convention(c) (Int, UnsafeRawPointer?) -> UnsafeMutableRawPointer?
@@ -141,6 +157,9 @@ enum FaultInjection {
         let alignedNewList: AlignedNew = unsafe portolan_new_aligned_list
         let nothrowNew: NothrowNew = unsafe portolan_new_nothrow
         let nothrowNewList: NothrowNew = unsafe portolan_new_nothrow_list
+        typealias AlignedNothrowNew = @convention(c) (Int, Int, UnsafeRawPointer?) -> UnsafeMutableRawPointer?
+        let alignedNothrowNew: AlignedNothrowNew = unsafe portolan_new_aligned_nothrow
+        let alignedNothrowNewList: AlignedNothrowNew = unsafe portolan_new_aligned_nothrow_list
         portolan_refuse_new { FaultInjection.mustRefuseNextCall() ? 1 : 0 }
         return unsafe [
             Function("_Znwm", new),
@@ -149,14 +168,8 @@ enum FaultInjection {
             Function("_ZnamSt11align_val_t", alignedNewList),
             Function("_ZnwmRKSt9nothrow_t", nothrowNew),
             Function("_ZnamRKSt9nothrow_t", nothrowNewList),
-            Function("malloc", allocate),
-            Function("calloc", clear),
-            Function("realloc", resize),
-            Function("reallocarray", resizeList),
-            Function("aligned_alloc", align),
-            Function("posix_memalign", alignInto),
-            Function("strdup", copy),
-            Function("strndup", copyPart),
+            Function("_ZnwmSt11align_val_tRKSt9nothrow_t", alignedNothrowNew),
+            Function("_ZnamSt11align_val_tRKSt9nothrow_t", alignedNothrowNewList),
         ]
     }
 

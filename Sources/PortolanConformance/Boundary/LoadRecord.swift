@@ -21,6 +21,8 @@ struct LoadRecord: Hashable, Sendable {
     /// The changes that calls into the load left on their thread, for example `run had returned, the rounding mode
     /// changed`.
     let threadChanges: [String]
+    /// The changes with which the load opened its nested loads.
+    let nestedChanges: [ReadStruct<ReadChange>]
 
     /// The calls that are events.
     var events: [RecordedCall] { calls.filter(\.call.isEvent) }

@@ -220,10 +220,10 @@ final class ProbedLoad: ConstArgument, @unchecked Sendable {  // … because loc
     // MARK: The record
 
     var record: LoadRecord {
-        let (calls, body) = client.state.withLock { ($0.calls, $0.body) }
+        let (calls, body, nested) = client.state.withLock { ($0.calls, $0.body, $0.nested) }
         let (isIdle, callTimes, threadChanges) = life.withLock { ($0.isIdle || !$0.hasStarted, $0.callTimes, $0.threadChanges) }
         return LoadRecord(
             calls: calls, body: body, refusal: isMade ? nil : refusals.last, isMade: isMade, isIdle: isIdle,
-            callTimes: callTimes.map(LoadRecord.CallTime.init), threadChanges: threadChanges)
+            callTimes: callTimes.map(LoadRecord.CallTime.init), threadChanges: threadChanges, nestedChanges: nested.map(\.change))
     }
 }

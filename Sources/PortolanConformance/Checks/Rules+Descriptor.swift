@@ -90,6 +90,12 @@ extension RuleCatalogue {
             defer { if context.areAllLoadsIdle { instance.end() } }
             for load in try context.loads(.any) {
                 for record in try context.follow(load, of: instance) {
+                    for change in record.nestedChanges {
+                        context.fail(
+                            ClientCall.incompleteParts("portolan_change", change, of: "the request of a nested load", isNeeded: true).map {
+                                "'\(load.url)': \($0)"
+                            })
+                    }
                     for call in record.calls { context.fail(call.call.incompleteParts.map { "'\(load.url)': \($0)" }) }
                     if let refusal = record.refusal {
                         // ORDER-11 reports a missing error.
@@ -279,11 +285,15 @@ extension ClientCall {
     fileprivate static func incompleteParts<Value: CompletenessChecking>(
         _ what: String, _ readStruct: ReadStruct<Value>, of place: String, isNeeded: Bool
     ) -> [String] {
-        let reserved = readStruct.value?.isReservedZero == false ? ["\(place) received a \(what) whose reserved member is not 0"] : []
+        var flaws: [String] = []
+        if readStruct.value?.isReservedZero == false { flaws.append("\(place) received a \(what) whose reserved member is not 0") }
+        if let size = readStruct.value?.sizeOfLargePart {
+            flaws.append("\(place) received a \(what) with a part of size \(size). \(DescribedPlugin.phraseOfLargeSize)")
+        }
         return switch readStruct {
-        case .whole(let value): reserved + value.unreadable.map { "\(place): \($0) can't be read" }
+        case .whole(let value): flaws + value.unreadable.map { "\(place): \($0) can't be read" }
         case .large(let size, let value):
-            ["\(place) received a \(what) of size \(size). \(DescribedPlugin.phraseOfLargeSize)"] + reserved
+            ["\(place) received a \(what) of size \(size). \(DescribedPlugin.phraseOfLargeSize)"] + flaws
                 + value.unreadable.map { "\(place): \($0) can't be read" }
         case .missing: isNeeded ? ["\(place) received no \(what)"] : []
         case .short(let size): ["\(place) received a \(what) of size \(size); set it with sizeof"]

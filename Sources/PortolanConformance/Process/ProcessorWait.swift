@@ -9,6 +9,8 @@ import PortolanCore
 struct ProcessorWait {
     /// How long each thread of this process has waited since its start.
     private let times: [Int32: Duration]
+    private let snapshotTime = MonotonicTime.now
+    private let processorTime = ProcessResources.processorTime()
 
     private init(_ times: [Int32: Duration]) { self.times = times }
 
@@ -20,9 +22,12 @@ struct ProcessorWait {
         return Self(Dictionary(uniqueKeysWithValues: threads.map { ($0, time(in: "/proc/self/task/\($0)/schedstat")) }))
     }
 
-    /// The longest time that one thread has waited since `earlier`.
+    /// The longest time for which one thread has waited for other processes since `earlier`. Threads that use a whole
+    /// processor and wait for each other are no reason to wait longer.
     func longest(since earlier: Self) -> Duration {
-        times.map { thread, time in time - (earlier.times[thread] ?? .zero) }.max() ?? .zero
+        let longestWait = times.map { thread, time in time - (earlier.times[thread] ?? .zero) }.max() ?? .zero
+        let unusedTime = snapshotTime - earlier.snapshotTime - (processorTime - earlier.processorTime)
+        return max(.zero, min(longestWait, unusedTime))
     }
 
     private static func time(in path: String) -> Duration {

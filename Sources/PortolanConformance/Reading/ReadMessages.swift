@@ -44,6 +44,8 @@ struct ReadError: Hashable, Sendable, CompletenessChecking {
     let causes: [Cause]
     /// Whether the list of causes ends at a structure that is too short, or cannot be read.
     let hasBrokenCause: Bool
+    /// The size of a cause that is too large.
+    let sizeOfLargePart: UInt32?
 
     var unreadable: [String] {
         var unreadableParts = [("the domain", domain), ("the message", message)].filter { $1.isUnreadable }.map(\.0)
@@ -61,9 +63,10 @@ struct ReadError: Hashable, Sendable, CompletenessChecking {
     init(_ error: portolan_error) {
         unsafe (code, domain, message) = (error.code, ReadText(error.domain), ReadText(error.message))
         var causes: [Cause] = []
-        var (next, isBroken) = unsafe (error.cause, false)
+        var (next, isBroken, largeSize) = unsafe (error.cause, false, UInt32?.none)
         while causes.count < 8, !isBroken, unsafe next != nil {
             let readCause = unsafe ReadStruct(next) { unsafe ($0.code, ReadText($0.domain), ReadText($0.message), $0.cause) }
+            if case .large(let size, _) = unsafe readCause { largeSize = largeSize ?? size }
             guard let cause = unsafe readCause.value else {
                 isBroken = true
                 continue
@@ -71,7 +74,7 @@ struct ReadError: Hashable, Sendable, CompletenessChecking {
             unsafe causes.append(Cause(code: cause.0, domain: cause.1, message: cause.2))
             unsafe next = cause.3
         }
-        (self.causes, hasBrokenCause) = (causes, isBroken)
+        (self.causes, hasBrokenCause, sizeOfLargePart) = (causes, isBroken, largeSize)
     }
 }
 

@@ -66,8 +66,11 @@ protocol CompletenessChecking {
     var unreadable: [String] { get }
     /// Whether every reserved member is zero.
     var isReservedZero: Bool { get }
+    /// The `size` of a part that is larger than this version's structure.
+    var sizeOfLargePart: UInt32? { get }
 }
 
 extension CompletenessChecking {
     var isReservedZero: Bool { true }
+    var sizeOfLargePart: UInt32? { nil }
 }

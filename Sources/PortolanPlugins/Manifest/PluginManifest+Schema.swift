@@ -123,7 +123,7 @@ extension PluginManifest {
                 "structs": {
                   "description": "The fields of structs, by the name of the handles that point to them. {NAME.FIELD} is the value of a field.",
                   "type": "object",
-                  "propertyNames": { "pattern": "^[A-Z][A-Za-z0-9_]*$" },
+                  "propertyNames": { "maxLength": 128, "pattern": "^[A-Z][A-Za-z0-9_]*$" },
                   "additionalProperties": {
                     "type": "object",
                     "minProperties": 1,
@@ -135,7 +135,11 @@ extension PluginManifest {
                       "additionalProperties": false,
                       "properties": {
                         "offset": { "description": "The distance from the start of the struct, in bytes.", "type": "integer", "minimum": 0, "maximum": 1048576 },
-                        "type": { "description": "A number, cstring, a handle, or char[N].", "type": "string" }
+                        "type": {
+                          "description": "A number, bool, cstring, pointer, a handle, or char[N] with 1 to 65536 bytes.",
+                          "type": "string",
+                          "pattern": "^(u?int(8|16|32|64)?|u?long|s?size|float|double|bool|(cstring|pointer|[A-Z][A-Za-z0-9_]*)\\\\??|char\\\\[[1-9][0-9]{0,4}\\\\])$"
+                        }
                       }
                     }
                   }

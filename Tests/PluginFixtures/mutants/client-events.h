@@ -74,6 +74,10 @@ static void fail(subject_load *load, portolan_code code, const char *message) {
 #ifdef ERR_05
     error.message = load->request->url;
 #endif
+#ifdef DESC_05n
+    const portolan_error cause = { .size = sizeof cause + 8, .code = PORTOLAN_ERROR_IO_FAILED, .message = PORTOLAN_TEXT("the disk failed") };
+    if (!needs_password(load)) error.cause = &cause;
+#endif
 #ifdef DESC_05i
     if (!needs_password(load)) error.size = 4096;
 #endif

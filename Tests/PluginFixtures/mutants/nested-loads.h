@@ -101,6 +101,9 @@ static void serve_nest(subject_load *load) {
     decode(load->request->path, url + strlen(url), sizeof url - strlen(url));
     change.url = (portolan_string){ url, strlen(url) };
 #endif
+#ifdef DESC_05m
+    change.reserved = 1;
+#endif
     portolan_nested *inner = nested->open(load->client, &change);
     forward_events(load, inner);
 #if defined(LEAK_07) || defined(NEST_08c) || defined(NEST_08d) || defined(NEST_08e)

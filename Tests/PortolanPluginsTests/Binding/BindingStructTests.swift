@@ -102,6 +102,14 @@ import Testing
         #expect(client.error?.code == .limitExceeded && client.bytes.isEmpty)
     }
 
+    /// The error of a step whose check a text fails has that text.
+    @Test func textThatFailsACheckIsInTheError() throws {
+        let client = try BindingHarness(
+            #"[{"call": "bf_lent_text", "with": [1], "result": "text", "deliver": "{text|}", "check": {"isNull": true}}]"#
+        ).load()
+        #expect(client.error?.message == "bf_lent_text of plugin.so failed with 'lent'")
+    }
+
     @Test func repeatedTextEndsAtNULL() throws {
         let steps = #"""
             [{"call": "bf_open", "with": ["{url.query|}"], "result": "thing", "cleanup": {"call": "bf_close", "with": ["{thing}"]}},

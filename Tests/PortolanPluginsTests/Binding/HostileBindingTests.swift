@@ -58,6 +58,16 @@ import Testing
             steps: #"[{"call": "bf_rows", "result": "row"}, {"deliver": "{row.a.b}"}]"#,
             more: ["structs": #"{"Row": {"a": {"offset": 0, "type": "int"}}}"#], errorText: "is not a known name"),
         step(#"{"deliver": "{thing.a}"}"#, "is not a known name"),
+        member("structs", #"{"Row, ...": {"a": {"offset": 0, "type": "int"}}}"#, "is not the name of a handle"),
+        member("structs", #"{" Row ": {"a": {"offset": 0, "type": "int"}}}"#, "is not the name of a handle"),
+        member("structs", #"{"Row": {"a": {"offset": 0, "type": "int, ..."}}}"#, "is not the type of a field"),
+        member("structs", #"{"Row": {"a": {"offset": 0, "type": "char[+5]"}}}"#, "write char[N] with 1 to 65536 bytes"),
+        InvalidBinding(
+            steps: #"[{"call": "bf_rows", "result": "row"}, {"deliver": "{row\#(String(repeating: ".n", count: 17))|}"}]"#,
+            more: ["structs": #"{"Row": {"n": {"offset": 40, "type": "Row?"}}}"#], errorText: "a name has over 16 fields"),
+        InvalidBinding(
+            steps: #"[{"call": "bf_rows", "result": "row"}, {"require": {"value": "{url}", "differsFrom": "{row.text}"}}]"#,
+            more: ["structs": #"{"Row": {"text": {"offset": 32, "type": "cstring"}}}"#], errorText: "compares with a value that can fail"),
         // Types.
         step(#"{"call": "bf_close", "with": [1]}"#, "'binding.steps[1].with[0]' is an integer, where Thing is needed"),
         step(#"{"call": "bf_close", "with": ["{url}"]}"#, "is text, where Thing is needed"),
