@@ -223,10 +223,11 @@ impl<'a> Change<'a> {
         Change { url: Some(url), ..Change::default() }
     }
 
-    /// The change for the nested load of a layered handler: another URL, and neither the fields nor the body of the
-    /// load's request, because `Range` and `If-…` do not apply to the nested resource.
+    /// The change for the nested load of a layered handler: GET of another URL, and neither the fields nor the body of
+    /// the load's request, because `Range` and `If-…` do not apply to the nested resource. With the load's own method, a
+    /// HEAD request would find no body to decode.
     pub fn nested(url: &'a str) -> Change<'a> {
-        Change { drops_body: true, drops_fields: true, ..Change::to(url) }
+        Change { method: Some("GET"), drops_body: true, drops_fields: true, ..Change::to(url) }
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {

@@ -171,7 +171,7 @@ const portolan_nested_table nested_table = [] {
             properties += " " + std::to_string(each.kind) + ":" + std::to_string(each.integer) + ":" +
                           std::to_string(each.real).substr(0, 3) + ":" + std::to_string(each.bytes.length);
         }
-        nested->host->record("open " + copy(change->url) + properties);
+        nested->host->record("open " + copy(change->method) + " " + copy(change->url) + properties);
         nested->host->open_nested.push_back(nested);
         nested->url = copy(change->url);
         nested->error = {sizeof(portolan_error), PORTOLAN_ERROR_NOT_FOUND, {}, lend(nested->message), nullptr};
@@ -412,22 +412,22 @@ void check_nested(Instance &plugin) {
     const std::string failed =
         "-5 - the nested load failed: the nested resource is not here <- -5 - the nested resource is not here";
     perform(plugin, "nested!x:y",
-            "open x:y\nnested response\nresponse 0 text/x-nested -1\nnested next\ndata piece 1\nnested next\ndata "
+            "open GET x:y\nnested response\nresponse 0 text/x-nested -1\nnested next\ndata piece 1\nnested next\ndata "
             "piece 2\nnested next\n"
             "close\nfinish\n");
-    perform(plugin, "nested!missing", "open missing\nclose\nfail " + failed + "\n");
+    perform(plugin, "nested!missing", "open GET missing\nclose\nfail " + failed + "\n");
     perform(plugin, "nested!cut",
-            "open cut\nnested response\nresponse 0 text/x-nested -1\nnested next\ndata piece 1\nnested "
+            "open GET cut\nnested response\nresponse 0 text/x-nested -1\nnested next\ndata piece 1\nnested "
             "next\nclose\nfail " +
                 failed + "\n");
     // A code of the host stays in the cause.
     perform(plugin, "nested!reserved",
-            "open reserved\nclose\nfail -1 - the nested load failed: the nested resource is not here <- -31 - the "
+            "open GET reserved\nclose\nfail -1 - the nested load failed: the nested resource is not here <- -31 - the "
             "nested resource is not here\n");
     perform(plugin, "kept!missing",
-            "open missing\nclose\nopen missing\nclose\nopen missing\nclose\nfail -5 - three attempts failed <- *");
+            "open GET missing\nclose\nopen GET missing\nclose\nopen GET missing\nclose\nfail -5 - three attempts failed <- *");
     perform(plugin, "deep!x:y",
-            "open x:y 1:0:0.0:4 3:5:0.0:0 4:0:0.5:0 5:1:0.0:0 2:0:0.0:2 0:0:0.0:0\nnested response\nclose\nfail -1 - "
+            "open GET x:y 1:0:0.0:4 3:5:0.0:0 4:0:0.5:0 5:1:0.0:0 2:0:0.0:2 0:0:0.0:0\nnested response\nclose\nfail -1 - "
             "after the response of text/x-nested\n");
 }
 

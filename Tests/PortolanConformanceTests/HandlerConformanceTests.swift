@@ -65,6 +65,23 @@ import Testing
         #expect(result.verdict == .failed, "\(result.verdict) \(result.note ?? "") \(result.lastEvents)")
     }
 
+    @Test func longURLDoesNotHideTheFinding() throws {
+        let query = String(repeating: "x", count: 2000)
+        let result = try runner(of: #"{"url": "stub://text?\#(query)", "length": 13}"#).result(
+            of: try #require(ConformanceCheck.named("BODY-01")))
+        let detail = try #require(result.findings.first?.detail)
+        #expect(detail.hasPrefix("'stub://text?xxx") && detail.contains("xxx…xxx") && detail.contains("12"), "\(detail)")
+        #expect(detail.utf8.count < 400)
+    }
+
+    @Test func skipReasonAbbreviatesALongURL() throws {
+        let query = String(repeating: "x", count: 2000)
+        let load = #"{"url": "stub://user?\#(query)", "tags": ["nested"], "error": "notFound"}"#
+        let result = try runner(of: load).result(of: try #require(ConformanceCheck.named("NEST-05")))
+        let note = try #require(result.note)
+        #expect(note.contains("xxx…xxx") && note.utf8.count < 400, "\(note)")
+    }
+
     @Test(arguments: ["CANON-01", "CANON-02", "CANON-03"])
     func canonicalFormIsChecked(_ id: String) throws {
         let check = try #require(ConformanceCheck.named(id))

@@ -163,13 +163,11 @@ struct CallChecker {
             return try callbackOperand(name)
         default: break
         }
-        // The type is parsed as the only parameter of a signature.
-        let parameter = try Signature(parsing: "void (\(word))", as: .function).parameters
-        guard parameter.count == 1, let first = parameter.first else { throw BindingError("'\(word)' is not the type of one argument") }
-        switch first.kind {
+        guard let parameter = try Parameter(parsing: word) else { throw BindingError("'\(word)' is not the type of one argument") }
+        switch parameter.kind {
         case .value(.scalar(let scalar)) where !scalar.isKeptByPromotion:
             throw BindingError("'\(word)' is not a type that C passes after '...'; use int, or double for float")
-        case .value, .outParameter: return try operand(value, for: first, scope, &newScope)
+        case .value, .outParameter: return try operand(value, for: parameter, scope, &newScope)
         case .bytes, .outBytes, .buffer, .callback, .userData:
             throw BindingError("'\(word)' can't be used after '...'; write a callback as {\"callback\": \"NAME\"}")
         }

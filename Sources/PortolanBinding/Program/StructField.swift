@@ -40,7 +40,8 @@ struct StructField: Hashable, Sendable {
             }
             return .characters(count)
         }
-        guard case .value(let type)? = Signature.parameterKind(type) else {
+        // `try?` because the error says which types there are for a field.
+        guard !type.contains(" "), case .value(let type)? = (try? Parameter(parsing: type))?.kind else {
             throw BindingError("'\(type)' is not the type of a field; use a number, cstring, a handle or char[N]")
         }
         return .value(type)

@@ -11,14 +11,12 @@ extension Signature {
     }
 }
 
-extension Signature {
-    /// Returns the kind of a parameter whose declaration is only its type. `nil` for any other text.
-    static func parameterKind(_ type: String) -> Parameter.Kind? {
-        // `try?` because each caller says in its own words what it needs.
-        guard !type.contains(" "), let signature = try? Signature(parsing: "void (\(type))", as: .function), !signature.isVariadic,
-            signature.parameters.count == 1
-        else { return nil }
-        return signature.parameters[0].kind
+extension Parameter {
+    /// Parses one parameter, as the only one of a signature. Returns `nil` if the text is another number of parameters.
+    init?(parsing text: String) throws(BindingError) {
+        let signature = try Signature(parsing: "void (\(text))", as: .function)
+        guard signature.parameters.count == 1, !signature.isVariadic else { return nil }
+        self = signature.parameters[0]
     }
 }
 

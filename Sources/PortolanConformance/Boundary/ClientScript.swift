@@ -32,8 +32,8 @@ struct ClientScript: Sendable {
     var nestedOutcome = NestedOutcome.loaded
     /// The number of bytes that a nested load gives in one piece.
     var nestedPieceSize = 64 << 10
-    /// Whether the memory that a plugin borrows from a nested load becomes inaccessible when the plugin closes the
-    /// load.
+    /// Whether the memory that a plugin borrows from a nested load becomes inaccessible when the borrow ends: the bytes
+    /// at the next call of `next`, and everything when the plugin closes the load.
     var revokesNestedMemory = false
     /// Whether each call into the load runs on a new thread. The calls stay serial.
     var changesThreads = false

@@ -81,6 +81,7 @@ final class ProbedInstance: @unchecked Sendable {  // … because only `end()` c
     /// Releases the first `count` objects. From now on, retains only the newest objects: as many as remain, but at
     /// least 64. So the runner's own memory does not grow with the number of loads.
     func keepFew(since count: Int) {
+        host.recordOnlyLateCalls()
         let old = kept.withLock { kept in
             defer {
                 kept.objects.removeFirst(min(count, kept.objects.count))

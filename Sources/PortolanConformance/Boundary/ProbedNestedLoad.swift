@@ -21,8 +21,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
     private var response: BorrowedValue<portolan_response>?
     private var bytes: BorrowedValue<portolan_string>?
     private var error: BorrowedValue<portolan_error>?
-    /// What the plugin borrowed before it closed the load. The memory stays mapped, so that nothing else gets its
-    /// address.
+    /// What the plugin does not borrow any more. The memory stays mapped, so that nothing else gets its address.
     private var revoked: [AnyObject] = []
 
     private struct State {
@@ -115,6 +114,11 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
 
     func next(_ place: UnsafeMutablePointer<UnsafeRawPointer?>) -> Int64 {
         countUse()
+        if parent.script.revokesNestedMemory, let old = unsafe bytes {
+            unsafe old.revoke()
+            unsafe revoked.append(old)
+            unsafe bytes = nil
+        }
         if parent.state.withLock(\.isStopped) { return Int64(PORTOLAN_STOPPED.rawValue) }
         switch outcome() {
         case nil: return Int64(isBlocking ? PORTOLAN_STOPPED.rawValue : PORTOLAN_WAIT.rawValue)
@@ -171,6 +175,10 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
     /// `destroy` closed the load.
     var use: (closes: Int, usesAfterClose: Int, isClosedInDestroy: Bool) {
         state.withLock { ($0.closeCount, $0.usesAfterClose, $0.isClosedInDestroy) }
+    }
+    /// The whole body; empty before the response.
+    var body: [UInt8] {
+        state.withLock { if case .success((let data, _))? = $0.outcome { Array(data) } else { [] } }
     }
     var hasReportedFailure: Bool { state.withLock(\.hasReportedFailure) }
     /// The number of body pieces that the plugin received in total and while the parent load was paused, and the number

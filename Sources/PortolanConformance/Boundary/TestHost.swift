@@ -18,6 +18,7 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
 
     struct State {
         var calls: [Call] = []
+        var recordsOnlyLateCalls = false
         var hasEnded = false
     }
 
@@ -91,9 +92,15 @@ final class TestHost: ConstArgument, @unchecked Sendable {  // … because all t
         callLog.record("host.\(function) \(text)", thread: portolan_thread_number())
         state.withLock { state in
             // If a plugin logs each load, the first messages are enough. Messages after the end are for REG-07.
-            guard state.calls.count < 1000 || state.hasEnded else { return }
+            guard state.hasEnded || (state.calls.count < 1000 && !state.recordsOnlyLateCalls) else { return }
             state.calls.append(Call(function: function, text: text, isAfterEnd: state.hasEnded))
         }
+    }
+
+    /// From now on, only calls after the end are recorded. Otherwise the runner's own memory would grow with each load
+    /// that logs or requests an extension.
+    func recordOnlyLateCalls() {
+        state.withLock { $0.recordsOnlyLateCalls = true }
     }
 
     /// Records that `deinit` has returned.

@@ -88,27 +88,22 @@ extension RuleCatalogue {
             context.argumentMemory = .flush
             let instance = try context.instance(of: plugin)
             defer { if context.areAllLoadsIdle { instance.end() } }
+            func fail(_ load: ConformanceLoad, _ flaws: [String]) { context.fail(flaws.map { "'\(load.url)': \($0)" }) }
             for load in try context.loads(.any) {
                 for record in try context.follow(load, of: instance) {
                     for change in record.nestedChanges {
-                        context.fail(
-                            ClientCall.incompleteParts("portolan_change", change, of: "the request of a nested load", isNeeded: true).map {
-                                "'\(load.url)': \($0)"
-                            })
+                        fail(
+                            load, ClientCall.incompleteParts("portolan_change", change, of: "the request of a nested load", isNeeded: true))
                     }
-                    for call in record.calls { context.fail(call.call.incompleteParts.map { "'\(load.url)': \($0)" }) }
+                    for call in record.calls { fail(load, call.call.incompleteParts) }
                     if let refusal = record.refusal {
                         // ORDER-11 reports a missing error.
-                        let flaws = ClientCall.incompleteParts("portolan_error", refusal, of: "the refusal", isNeeded: false)
-                        context.fail(flaws.map { "'\(load.url)': \($0)" })
+                        fail(load, ClientCall.incompleteParts("portolan_error", refusal, of: "the refusal", isNeeded: false))
                     }
                 }
                 let request = try context.request(load.url)
                 for change in try context.handler(for: request, of: instance)?.canonicalForm(of: request).changes ?? [] {
-                    context.fail(
-                        ClientCall.incompleteParts("portolan_change", change, of: "the canonical form", isNeeded: true).map {
-                            "'\(load.url)': \($0)"
-                        })
+                    fail(load, ClientCall.incompleteParts("portolan_change", change, of: "the canonical form", isNeeded: true))
                 }
             }
         },
@@ -285,19 +280,20 @@ extension ClientCall {
     fileprivate static func incompleteParts<Value: CompletenessChecking>(
         _ what: String, _ readStruct: ReadStruct<Value>, of place: String, isNeeded: Bool
     ) -> [String] {
-        var flaws: [String] = []
-        if readStruct.value?.isReservedZero == false { flaws.append("\(place) received a \(what) whose reserved member is not 0") }
-        if let size = readStruct.value?.sizeOfLargePart {
-            flaws.append("\(place) received a \(what) with a part of size \(size). \(DescribedPlugin.phraseOfLargeSize)")
-        }
-        return switch readStruct {
-        case .whole(let value): flaws + value.unreadable.map { "\(place): \($0) can't be read" }
+        switch readStruct {
+        case .whole(let value): incompleteParts(what, value, of: place)
         case .large(let size, let value):
-            ["\(place) received a \(what) of size \(size). \(DescribedPlugin.phraseOfLargeSize)"] + flaws
-                + value.unreadable.map { "\(place): \($0) can't be read" }
+            ["\(place) received a \(what) of size \(size). \(DescribedPlugin.phraseOfLargeSize)"] + incompleteParts(what, value, of: place)
         case .missing: isNeeded ? ["\(place) received no \(what)"] : []
         case .short(let size): ["\(place) received a \(what) of size \(size); set it with sizeof"]
         case .unreadable: ["\(place) received a \(what) that can't be read"]
         }
+    }
+
+    private static func incompleteParts(_ what: String, _ value: some CompletenessChecking, of place: String) -> [String] {
+        (value.isReservedZero ? [] : ["\(place) received a \(what) whose reserved member is not 0"])
+            + (value.sizeOfLargePart.map { ["\(place) received a \(what) with a part of size \($0). \(DescribedPlugin.phraseOfLargeSize)"] }
+                ?? [])
+            + value.unreadable.map { "\(place): \($0) can't be read" }
     }
 }

@@ -105,8 +105,8 @@ extension RuleCatalogue {
             check: reportsNestedFailure([.failing(.nestedTooDeep)], "was nested too deep", mayBeItsOwn: true)),
         .must(
             "NEST-08", level: 3, isEnforced: true, needs: .nested,
-            "The load closes a nested load once, and does not use it after that.",
-            because: "The memory of a closed nested load, of its response, its bytes and its error is freed.",
+            "The load closes a nested load once, does not use it after that, and does not use its bytes after the next call of next.",
+            because: "The memory of the bytes, and of a closed nested load with its response and its error, is freed.",
             remedy: """
                 Forget the pointers when you close the nested load, and copy before what you need later. In C++, a destructor can close it \
                 while an exception with its error is thrown.
@@ -116,11 +116,31 @@ extension RuleCatalogue {
                 let freedParts = Set(record.calls.flatMap(\.call.unreadableParts)).sorted()
                 if !freedParts.isEmpty {
                     let parts = freedParts.joined(separator: "; ")
-                    context.fail("'\(load.url)' passed on memory of its nested load after it had closed it: \(parts)")
+                    context.fail("'\(load.url)' passed on memory of its nested load that it did not borrow any more: \(parts)")
                 }
                 if use.closes > 1 { context.fail("'\(load.url)' closed its nested load \(use.closes) times") }
                 if use.isClosedInDestroy { context.fail("'\(load.url)' closed its nested load in destroy; leave that to the host") }
                 if use.usesAfterClose > 0 { context.fail("'\(load.url)' used its nested load after it had closed it") }
+            }
+        },
+        .must(
+            "NEST-09", level: 3, needs: .nested,
+            "The result does not depend on the sizes of the pieces in which a nested load gives its body.",
+            because: "A peer and a network choose the sizes: from one byte, without a largest size.",
+            remedy: "Collect the bytes until a header or record is complete, and accept a piece of any size."
+        ) { context throws(CheckSkipped) in
+            try context.eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
+                let baseline = try context.baseline(load, request, of: instance)
+                let length = try context.nestedBodyLength(load, request, of: instance)
+                var script = baseline.script
+                // Single bytes of a long body would take too long, so that the smallest pieces are a 10,000th of it.
+                let smallestSize = max(1, length / 10_000)
+                for size in [smallestSize, 7, 511, 4097, length - 1, 1 << 20] where size >= smallestSize && context.areAllLoadsIdle {
+                    script.nestedPieceSize = size
+                    context.expectSame(
+                        try context.recordWhenIdle(request, of: instance, script), as: baseline,
+                        "with its nested body in pieces of \(ValueFormatting.count(size, "byte"))")
+                }
             }
         },
     ]
@@ -169,12 +189,23 @@ extension CheckContext {
     /// The number of bytes that a load reads from its nested load, if the nested body is complete.
     fileprivate func nestedBodyLength(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> Int
     {
+        let length = try firstNestedLoad(load, request, of: instance)?.pieces.bytes ?? 0
+        guard length > 0 else { throw CheckSkipped.notApplicable("'\(load.url)' reads no nested body") }
+        return length
+    }
+
+    /// The body of the load's first nested load; empty if it has none.
+    func nestedBody(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped) -> [UInt8] {
+        try firstNestedLoad(load, request, of: instance)?.body ?? []
+    }
+
+    private func firstNestedLoad(_ load: ConformanceLoad, _ request: Request, of instance: ProbedInstance) throws(CheckSkipped)
+        -> ProbedNestedLoad?
+    {
         let probedLoad = try make(request, of: instance, Self.script(for: load))
         try probedLoad.start()
         guard recordWhenIdle(probedLoad, within: loadTimeLimit)?.didFinish == true else { throw load.unfinished }
-        let length = probedLoad.client.state.withLock(\.nested).first?.pieces.bytes ?? 0
-        guard length > 0 else { throw CheckSkipped.notApplicable("'\(load.url)' reads no nested body") }
-        return length
+        return probedLoad.client.state.withLock(\.nested).first
     }
 
     /// A piece size in bytes that splits a nested body into about 64 pieces, or a short body into single bytes.
@@ -190,6 +221,11 @@ extension CheckContext {
         try eachLoad(.nested) { load, request, instance throws(CheckSkipped) in
             var script = Self.script(for: load)
             (script.nestedOutcome, script.revokesNestedMemory) = (nestedOutcome, revokesMemory)
+            // In several pieces, because a piece is borrowed only until the next one. `try?` because a load that does
+            // not finish can still be checked.
+            if revokesMemory, nestedOutcome == .loaded, let pieceSize = try? pieceSize(load, request, of: instance) {
+                script.nestedPieceSize = pieceSize
+            }
             let probedLoad = try make(request, of: instance, script)
             try probedLoad.start()
             try body(load, probedLoad)
@@ -197,8 +233,8 @@ extension CheckContext {
     }
 
     /// Calls `body` with the use of each nested load: of loads that reach their end, of loads whose nested load fails,
-    /// and of loads that are stopped. What a load borrows from its nested load becomes inaccessible when it closes the
-    /// nested load.
+    /// and of loads that are stopped. What a load borrows from its nested load becomes inaccessible when the borrow
+    /// ends.
     fileprivate func eachUse(
         _ body: (ConformanceLoad, LoadRecord, (closes: Int, usesAfterClose: Int, isClosedInDestroy: Bool)) -> Void
     ) throws(CheckSkipped) {

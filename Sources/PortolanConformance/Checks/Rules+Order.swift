@@ -23,7 +23,7 @@ extension RuleCatalogue {
             "A load has exactly one end: did_finish, did_fail, or a redirect that was taken.",
             because: "Without an end, a caller waits forever. With two, the caller is called after its memory is freed.",
             remedy: "Return immediately after each end, and make sure that each path has one.",
-            check: eachLoad(beside: [.large, .pauses, .otherEnds(withStops: false)]) { record in
+            check: eachLoad(beside: [.large, .pauses, .head, .otherEnds(withStops: false)]) { record in
                 let ends = record.ends.filter { $0.within != .destroy && $0.within != .make }
                 // ORDER-04 reports events after a followed redirect.
                 let endCount = ends.prefix { !$0.isFollowedRedirect }.count + (ends.contains(where: \.isFollowedRedirect) ? 1 : 0)
@@ -232,6 +232,8 @@ extension RuleCatalogue {
         case large
         /// The same loads with a pause at each delivery.
         case pauses
+        /// The same loads with the method HEAD.
+        case head
         /// Loads whose challenges and redirects get unusual decisions (``CheckContext/eachUnusualEnd(withStops:_:)``).
         case otherEnds(withStops: Bool)
         /// The same loads with request fields.
@@ -262,6 +264,7 @@ extension RuleCatalogue {
                 switch additionalLoads {
                 case .large: try? context.eachRecord(.large, addFindings)
                 case .pauses: try? context.eachVariant(of: scenario, pausing: true, addFindings)
+                case .head: try? context.eachVariant(of: scenario, method: .head, addFindings)
                 case .otherEnds(let withStops): try? context.eachUnusualEnd(withStops: withStops, addFindings)
                 case .fields: try? context.eachVariant(of: scenario, fields: fields, addFindings)
                 case .policies: try? context.eachVariant(of: scenario, policies: CachePolicy.allCases, addFindings)

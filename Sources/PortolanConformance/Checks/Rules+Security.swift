@@ -244,6 +244,17 @@ extension RuleCatalogue {
                         if isLarge { script.nestedOutcome = .announcing(length) }
                         return try context.recordWhenIdle(request, of: instance, script)
                     }
+                    // The format itself can declare a length, as the header of an archive's member does.
+                    let end = MonotonicTime.now + context.loadTimeLimit / 4
+                    let body = try context.nestedBody(load, request, of: instance)
+                    for declaredLength in DeclaredLength.all(in: body) where MonotonicTime.now < end {
+                        try expectNoGrowth(load, "a part of its nested body") { isLarge throws(CheckSkipped) in
+                            var script = CheckContext.script(for: load)
+                            if isLarge { script.nestedOutcome = .bytes(declaredLength.written(to: body)) }
+                            return try context.recordWhenIdle(request, of: instance, script)
+                        }
+                        if !context.findings.isEmpty { break }
+                    }
                 }
             }
             if (try? context.loads(.uploads)) != nil {

@@ -219,20 +219,22 @@ extension CheckContext {
         return record
     }
 
-    /// Calls `body` with the records of variants of each load: with `fields`, with pauses, with each of `policies`, and
-    /// with each of `marks` appended to the URL, if a handler accepts the resulting URL. A load that takes more than a
-    /// second is stopped and ignored.
+    /// Calls `body` with the records of variants of each load: with `method`, with `fields`, with pauses, with each of
+    /// `policies`, and with each of `marks` appended to the URL, if a handler accepts the resulting request. A load
+    /// that takes more than a second is stopped and ignored.
     func eachVariant(
-        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], policies: [CachePolicy] = [.useProtocol],
-        pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
+        of scenario: ConformanceRule.Scenario, method: HTTPRequest.Method = .get, marks: [String] = [""], fields: HTTPFields = [:],
+        policies: [CachePolicy] = [.useProtocol], pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
     ) throws(CheckSkipped) {
         let instance = try instance()
         for load in try loads(scenario) {
             for (mark, policy) in marks.flatMap({ mark in policies.map { (mark, $0) } }) {
                 // `try?` because a text that is no URL never reaches a plugin.
-                guard var request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
+                guard var request = try? request(load.url + mark) else { continue }
+                request.method = method
                 for field in fields { request.fields[field.name] = field.value }
                 request.cachePolicy = policy
+                guard try handler(for: request, of: instance) != nil else { continue }
                 var script = Self.script(for: load)
                 if pausing { script.pauses = .each }
                 let probedLoad = try make(request, of: instance, script)

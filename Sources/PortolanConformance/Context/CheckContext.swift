@@ -68,7 +68,7 @@ final class CheckContext {
 
     private func add(_ weight: Finding.Weight, _ detail: String, _ remedy: String? = nil, about load: ProbedLoad? = nil) {
         guard findings.count < Self.maximumFindingCount, instanceContext.steps.refusal == nil else { return }
-        let finding = Finding(weight, Text.oneLine(detail, limit: 1000), remedy: remedy)
+        let finding = Finding(weight, Text.oneLine(target.abbreviatingURLs(in: detail), limit: 1000), remedy: remedy)
         guard !findings.contains(finding) else { return }
         if weight == .failure, lastEvents == nil {
             let lines = instanceContext.callLog.lines

@@ -89,6 +89,13 @@ public struct ConformanceTarget: Sendable {
         return target
     }
 
+    /// Returns a text about loads with the middle of their longest URLs left out. Otherwise a `data:` URL with an
+    /// archive would hide what the text says.
+    func abbreviatingURLs(in text: String) -> String {
+        let longURLs = loads.map(\.url).filter { $0.utf8.count > 200 }.sorted { $0.utf8.count > $1.utf8.count }
+        return longURLs.reduce(text) { text, url in text.replacing(url, with: "\(url.prefix(120))…\(url.suffix(60))") }
+    }
+
     /// The path of the library; `nil` for a handler of this process.
     public var library: String? {
         if case .library(let path) = source { path } else { nil }

@@ -191,7 +191,8 @@ extension ConformanceRule {
         ],
         "NEST-06": ["portolan/nested.h: portolan_nested_table.next"],
         "NEST-07": ["portolan/nested.h", "portolan/nested.h: portolan_nested_table.open"],
-        "NEST-08": ["portolan/nested.h: portolan_nested_table.close"],
+        "NEST-08": ["portolan/nested.h: portolan_nested_table.close", "portolan/nested.h: portolan_nested_table.next"],
+        "NEST-09": ["portolan/nested.h: portolan_nested_table.next"],
         "WATCH-01": [
             "portolan/watch.h", "portolan/watch.h: portolan_watch_table.watch", "portolan/watch.h: portolan_watch_table.set_timer",
         ],

@@ -64,7 +64,8 @@ public struct ConformanceRunner: Sendable {
         // A check that goes on without a refused step does not pass.
         problem = instanceContext.steps.refusal ?? problem
         let verdict = Verdict.of(context.findings, check.rule, wasSkipped: problem != nil)
-        var result = CheckResult(check.rule, verdict, findings: context.findings, note: problem?.reason)
+        var result = CheckResult(
+            check.rule, verdict, findings: context.findings, note: problem.map { target.abbreviatingURLs(in: $0.reason) })
         if problem?.isResourceShortage == true { result.shortage = .later }
         result.duration = MonotonicTime.now - start
         // In a FAULT check, a load can hang because the system refuses a resource. Such a load is not known to hang.

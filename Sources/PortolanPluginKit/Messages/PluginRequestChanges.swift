@@ -32,8 +32,9 @@ public struct PluginRequestChanges: Sendable {
         self.dropsFields = dropsFields
     }
 
-    /// The changes for the nested load of a layered handler: another URL, and no fields and body of the load's request.
-    public static func nested(_ url: String) -> Self { Self(url: url, dropsBody: true, dropsFields: true) }
+    /// The changes for the nested load of a layered handler: GET of another URL, and no fields and body of the load's
+    /// request. With the load's own method, a HEAD request would find no body to decode.
+    public static func nested(_ url: String) -> Self { Self(url: url, method: "GET", dropsBody: true, dropsFields: true) }
 }
 
 extension PluginRequestChanges {

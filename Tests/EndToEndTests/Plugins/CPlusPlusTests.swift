@@ -73,11 +73,19 @@ import Testing
         #expect(outcome.status == 0 && outcome.text.hasPrefix("passed   FAULT-01"), "\(outcome.text)")
     }
 
-    /// The exception of a failed `new` that nobody catches ends the process.
-    @Test(.enabled(if: !Program.isSanitized, "AddressSanitizer ends a process that requests too much"))
-    func uncaughtExceptionOfNewIsFound() throws {
-        let line = "static char *volatile list; [] () noexcept { list = new char[100]; }(); delete[] list; const std::string text ="
-        let outcome = try checkWithoutMemory(changedBy: "sed -i 's/const std::string text =/\(line)/' hello/hello.cpp")
+    /// An exception that nobody catches ends the process, and so does a use of the NULL of a `new` that throws none.
+    /// The variables are volatile, so that the compiler does not leave out the allocation.
+    @Test(
+        .enabled(if: !Program.isSanitized, "AddressSanitizer ends a process that requests too much"),
+        arguments: [
+            "static char *volatile list; [] () noexcept { list = new char[100]; }(); delete[] list;",
+            "static char *volatile list; list = new (std::nothrow) char[100]; *(char *volatile *)list = list; delete[] list;",
+            "struct alignas(64) Wide { char *volatile place; }; static Wide *volatile wide; wide = new (std::nothrow) Wide; "
+                + "wide->place = nullptr; delete wide;",
+        ])
+    func failedNewThatIsNotHandledIsFound(_ statement: String) throws {
+        let outcome = try checkWithoutMemory(
+            changedBy: "sed -i 's/const std::string text =/\(statement) const std::string text =/' hello/hello.cpp")
         #expect(outcome.status == 111 && outcome.text.hasPrefix("crashed  FAULT-01"), "\(outcome.text)")
     }
 }

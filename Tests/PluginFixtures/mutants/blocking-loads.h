@@ -135,6 +135,9 @@ static void serve_text(subject_load *load) {
 #ifdef ORDER_02b
     return;
 #endif
+#ifdef ORDER_02d
+    if (portolan_equal(load->request->method, PORTOLAN_STRING("HEAD"))) return;
+#endif
     finish(load);
 }
 
@@ -522,7 +525,7 @@ static void run(void *pointer) {
     else if (is_host(load, "redirect")) serve_redirect(load);
     else if (is_host(load, "ask")) serve_ask(load);
     else if (is_host(load, "ask-echo")) serve_ask_echo(load);
-    else if (is_host(load, "nest") || is_host(load, "nest-first")) serve_nest(load);
+    else if (is_host(load, "nest") || is_host(load, "nest-first") || is_host(load, "nest-large")) serve_nest(load);
     else if (is_host(load, "thread")) serve_thread(load);
     else if (is_host(load, "hang")) serve_hang(load);
     else if (is_host(load, "slow")) serve_slow(load);

@@ -8,7 +8,7 @@
  *   subject://echo        returns the upload body      subject://hang       a response, then a wait in poll(2)
  *   subject://missing     fails                        subject://cut        fails after half of its body
  *   subject://nest        the body of data:,inner      subject://nest-first its first byte
- *   subject://thread/NAME greets, by its own thread
+ *   subject://thread/NAME greets, by its own thread    subject://nest-large 100,000 bytes of a nested body
  *   subject://ask         needs the user judge and the password s3cret, then greets
  *   subject-events:       event-driven: text, echo, redirect, ask, nest and missing as above; large, 2 MiB; huge, 4 GiB;
  *                         wait, which watches a timer and a descriptor; cancels, which sends a challenge, cancels it
@@ -45,7 +45,7 @@
 #endif
 #define SCHEME "subject"
 
-enum { BYTES = 4096, SLOW = 1200 };
+enum { BYTES = 4096, SLOW = 1200, NEST_LARGE = 100000 };
 
 typedef struct subject_plugin {
     portolan_host *host;

@@ -42,6 +42,9 @@ static void forward_events(subject_load *load, portolan_nested *inner) {
     int64_t count;
     /* Like a plugin that reads one member of an archive. */
     int needs_only_first_byte = is_host(load, "nest-first");
+#ifdef NEST_08f
+    const void *previous = NULL;
+#endif
     if (nested->response(inner, &response) == PORTOLAN_STOPPED || !response) {
 #ifdef CANCEL_08
         while (!nested->error(inner)) pause_for(1);
@@ -73,6 +76,25 @@ static void forward_events(subject_load *load, portolan_nested *inner) {
 #ifdef FUZZ_06
         if (count > 64 && *(const unsigned char *)bytes > 0x80) abort();
 #endif
+#ifdef SEC_09b
+        uint32_t declared = UINT32_MAX;
+        if (count >= (int64_t)sizeof declared) memcpy(&declared, bytes, sizeof declared);
+        char *volatile part = declared <= 1U << 30 ? malloc(declared) : NULL;
+        free(part);
+#endif
+#ifdef NEST_08f
+        if (previous && load->client->did_load(load->client, previous, 1) == PORTOLAN_STOPPED) return;
+        previous = bytes;
+#endif
+#ifdef NEST_09
+        /* Expects a header of two bytes in one piece. */
+        if (load->total == 0 && count < 2) return fail(load, PORTOLAN_ERROR_TRUNCATED, "the header is incomplete");
+        load->total += count;
+#endif
+#ifdef NEST_09b
+        /* Loses what does not fit in its buffer. */
+        if (count > 65536) count = 65536;
+#endif
         if (needs_only_first_byte) count = 1;
         if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
         if (needs_only_first_byte) return finish(load);
@@ -96,6 +118,14 @@ static void serve_nest(subject_load *load) {
     return;
 #endif
     portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner"), .drops_fields = 1, .drops_body = 1 };
+    char *large_url = NULL;
+    if (is_host(load, "nest-large")) {
+        size_t length = strlen("data:,") + NEST_LARGE;
+        large_url = malloc(length);
+        if (!large_url) return fail(load, PORTOLAN_ERROR_NO_MEMORY, "no memory for the URL");
+        memcpy(memset(large_url, 'x', length), "data:,", strlen("data:,"));
+        change.url = (portolan_string){ large_url, length };
+    }
 #ifdef SEC_01
     char url[1100] = "data:,inner";
     decode(load->request->path, url + strlen(url), sizeof url - strlen(url));
@@ -105,6 +135,7 @@ static void serve_nest(subject_load *load) {
     change.reserved = 1;
 #endif
     portolan_nested *inner = nested->open(load->client, &change);
+    free(large_url);
     forward_events(load, inner);
 #if defined(LEAK_07) || defined(NEST_08c) || defined(NEST_08d) || defined(NEST_08e)
     if (load->repeats) return;

@@ -100,6 +100,7 @@ import Testing
         // Variable arguments.
         step(#"{"call": "bf_vsum", "with": ["i", 1]}"#, "so it must give its type"),
         step(#"{"call": "bf_vsum", "with": ["i", {"int8": 1}]}"#, "'int8' is not a type that C passes after '...'"),
+        step(#"{"call": "bf_vsum", "with": ["i", {"int, ...": 1}]}"#, "'int, ...' is not the type of one argument"),
         step(#"{"call": "bf_vsum", "with": ["i", {"float": 1}]}"#, "'float' is not a type"),
         step(#"{"call": "bf_vsum", "with": ["i", {"bool": true}]}"#, "'bool' is not a type"),
         step(#"{"call": "bf_vsum", "with": ["i", {"int": 2147483648}]}"#, "does not fit int"),

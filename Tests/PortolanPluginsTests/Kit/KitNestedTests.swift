@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import HTTPTypes
 import PortolanCore
+import PortolanData
 import PortolanPlugins
 import Testing
 
@@ -29,6 +31,18 @@ import Testing
         #expect(data.count == 1_000_000 && data.allSatisfy { $0 == 7 })
         #expect(response.mimeType?.essence == "application/octet-stream")
         waitUntilIdle()
+    }
+
+    /// Otherwise a plugin that decodes the nested body would have nothing to decode.
+    @Test func nestedLoadOfAHeadRequestHasABody() throws {
+        let registry = ProtocolRegistry()
+        registry.register(DataHandler())
+        registry.register(kit.handler)
+        let loader = Loader(configuration: Loader.Configuration(), registry: registry)
+        var request = try Request("kit:nested?data:,abc")
+        request.method = .head
+        #expect(Array(try loader.waitForData(for: request).0) == Array("abc".utf8))
+        kit.waitUntilIdle()
     }
 
     @Test(arguments: ["kit:nested?stub:0?fail", "kit:nested?stub:500000?fail", "kit:nested?kit:nested?stub:500000?fail"])

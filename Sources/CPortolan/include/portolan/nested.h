@@ -31,7 +31,8 @@ typedef struct portolan_nested_table {
     uint32_t size, reserved;
 
     /// Starts a nested load. Its request is the parent load's request with this change. A layered handler sets `url`, `drops_fields` and, unless it
-    /// passes the upload body on, `drops_body`. A body that is not dropped goes to the nested load, and
+    /// passes the upload body on, `drops_body`. If it needs the body also when the parent's method is HEAD, it sets the
+    /// method GET. A body that is not dropped goes to the nested load, and
     /// `read_body` of the parent's client then returns its end. Never waits and never fails: `response` reports what is
     /// wrong with the request. The change is borrowed for the call.
     /// [serial] or [load-thread]. Check: NEST-01, NEST-07, SEC-01, SEC-03
@@ -44,10 +45,11 @@ typedef struct portolan_nested_table {
     portolan_flow (*response)(portolan_nested *, const portolan_response *PORTOLAN_NULLABLE *PORTOLAN_NONNULL response);
 
     /// Gets the next bytes of the body. If there are bytes, there is also a response. Returns the number of bytes at
-    /// `*bytes`, which are borrowed until the next call of `next` or `close`. 0: the whole body was read.
+    /// `*bytes`, which are borrowed until the next call of `next` or `close`. The number has no smallest or largest value
+    /// (NEST-09). 0: the whole body was read.
     /// PORTOLAN_STOPPED: the load failed, see `error`, and the bytes before are not the whole body (NEST-05).
     /// PORTOLAN_WAIT: not yet.
-    /// [serial] or [load-thread]. Check: NEST-04, NEST-05, NEST-06
+    /// [serial] or [load-thread]. Check: NEST-04, NEST-05, NEST-06, NEST-08, NEST-09
     int64_t (*next)(portolan_nested *, const void *PORTOLAN_NULLABLE *PORTOLAN_NONNULL bytes);
 
     /// Returns the reason after PORTOLAN_STOPPED, borrowed until `close`. Use it as the `cause` of the parent load's

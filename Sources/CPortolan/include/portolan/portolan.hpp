@@ -550,10 +550,12 @@ struct Changes {
     /// Whether only the fields in `fields` stay.
     bool drops_fields = false;
 
-    /// The request of a layered handler: another URL, and no fields and body of the load's own request.
+    /// The request of a layered handler: GET of another URL, and no fields and body of the load's own request. With the
+    /// load's own method, a HEAD request would find no body to decode.
     static Changes nested(std::string_view url) {
         Changes changes;
         changes.url = std::string(url);
+        changes.method = "GET";
         changes.drops_body = changes.drops_fields = true;
         return changes;
     }

@@ -93,7 +93,7 @@ struct CTemplate {
             return NULL;
         }
 
-        /* Checks the request, and refuses one that can't be served. Any thread calls this: do nothing slow, and do not call the client yet. */
+        /* Checks the request, and refuses one that can't be served. Any thread calls this: return within 50 ms, and do not call the client yet. */
         static void *make_load(void *plugin, const portolan_request *request, const portolan_response *cached, portolan_client *client,
                                portolan_refusal *refusal) {
             (void)plugin;
