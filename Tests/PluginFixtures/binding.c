@@ -115,7 +115,7 @@ typedef struct row {
 } row;
 
 const row *bf_rows(void) {
-    static const row last = {.kind = 2, .weight = 0.5, .label = "lastlabe", .text = "one, two", .is_last = true};
+    static const row last = {.kind = 2, .weight = 0.5, .label = {'l', 'a', 's', 't', 'l', 'a', 'b', 'e'}, .text = "one, two", .is_last = true};
     static const row first = {.kind = -1, .weight = 2, .length = 4000000000u, .label = "first", .text = "text", .next = &last};
     return &first;
 }

@@ -123,9 +123,18 @@ extension RuleCatalogue {
             because: "A hundred cancelled loads would exhaust a process.",
             remedy: "Close them in 'stop' or 'destroy'.", needsProcess: true
         ) { context throws(CheckSkipped) in
+            let busyThreadsBefore = ProcessResources.busyThreadsOfHost
+            // A handler of this process can be a binding, whose calls of the C library run on threads of the host.
+            func callsEnd(within limit: Duration) -> Bool {
+                context.target.library != nil
+                    || Polling.result(within: limit) {
+                        ProcessResources.busyThreadsOfHost <= busyThreadsBefore ? .done(true) : .notYet(false)
+                    }
+            }
             try context.eachLoad(.succeeds, and: [.challenges, .uploads, .hangs]) { load, _, instance throws(CheckSkipped) in
                 let (request, script) = try context.requestAndScript(load)
                 let time = load.tags.contains(.hangs) ? Duration.milliseconds(10) : nil
+                guard callsEnd(within: context.loadTimeLimit) else { throw CheckSkipped("code of an earlier load still runs") }
                 _ = try context.recordOfStoppedLoad(request, of: instance, atEvent: 64, orAfter: time, script)
                 let leftovers = try ProcessResources.leftBehind(within: .seconds(1)) { () throws(CheckSkipped) in
                     for index in [0, 1, 0, 1, 0, 1] {
@@ -138,7 +147,14 @@ extension RuleCatalogue {
                         throw CheckSkipped("'\(load.url)' was still running after a stop during a challenge (CANCEL-06)")
                     }
                 }
-                context.fail(leftovers.map { "'\(load.url)', stopped at an event: \($0)" })
+                if callsEnd(within: .seconds(1)) {
+                    context.fail(leftovers.map { "'\(load.url)', stopped at an event: \($0)" })
+                } else {
+                    context.fail(
+                        "'\(load.url)': one second after a stop, a thread of the host still ran code of the load",
+                        remedy: context.target.manifest?.manifest.bindsLibrary == true
+                            ? "Say in 'stop' of the manifest how a call that blocks ends." : nil)
+                }
             }
         },
         .must(

@@ -37,6 +37,11 @@ struct ProcessResources: Sendable {
         threads().filter { name(ofThread: $0) != LoadThreadPool.threadName }
     }
 
+    /// The number of threads of the host's thread pools that run a job, for example a call of a bound C library.
+    static var busyThreadsOfHost: Int {
+        max(0, threads().count { name(ofThread: $0) == LoadThreadPool.threadName } - LoadThreadPool.idleCount)
+    }
+
     private static func name(ofThread number: Int32) -> String? {
         // `try?` because a thread that has ended has no name.
         (try? String(contentsOfFile: "/proc/self/task/\(number)/comm", encoding: .utf8)).map { String($0.prefix { $0 != "\n" }) }

@@ -54,6 +54,27 @@ import Testing
         try expectSuccess(of: program.run("check", "\(program.path)/\(name)", "--json", "--timeout", "120"), 60)
     }
 
+    /// The port is the number of seconds for which the call blocks, and no `stop` ends it.
+    @Test func bindingWhoseCallOutlivesAStopFails() throws {
+        let program = try Program()
+        try program.makeFile(
+            "nap/nap.plugin.json",
+            """
+            {
+              "identifier": "org.example.nap", "name": "Nap", "vendor": "Example", "version": "1.0.0", "library": "libc.so.6", "schemes": ["nap"],
+              "binding": {
+                "library": "system", "functions": { "sleep": "uint (uint)" },
+                "steps": [{ "call": "sleep", "with": ["{url.port|9}"] }, { "respond": { "mime": "text/plain" } }, { "deliver": "{url}" }]
+              },
+              "conformance": { "loads": [{ "url": "nap://x:0", "tags": ["small"] }, { "url": "nap://x:30", "tags": ["hangs"] }] }
+            }
+            """)
+        let outcome = try program.run("check", "nap", "--filter", "CANCEL-05")
+        #expect(outcome.status == 111, "\(outcome.text)")
+        #expect(outcome.text.contains("'nap://x:30': one second after a stop, a thread of the host still ran code of the load"))
+        #expect(outcome.text.contains("fix: Say in 'stop' of the manifest how a call that blocks ends."))
+    }
+
     @Test(arguments: ["data:", "file:"])
     func builtInHandlerPassesItsChecks(name: String) throws {
         try expectSuccess(of: Program().run("check", name, "--json", "--timeout", "120"), 55)
