@@ -35,7 +35,7 @@ impl Client {
                 Ok(true)
             }
             0 => Ok(false),
-            _ => Err(self.stop()),
+            _ => Err(self.note_stop()),
         }
     }
 

@@ -186,7 +186,7 @@ impl Client {
         // SAFETY: the answer is valid until the next client call. It is copied before.
         match unsafe { answer.as_ref() } {
             Some(answer) => Ok(unsafe { Answer::copy(answer) }),
-            None => Err(self.stop()),
+            None => Err(self.note_stop()),
         }
     }
 }

@@ -18,7 +18,7 @@ use std::ptr;
 
 /// Receives the events of a load, and serves its requests for bodies, credentials and nested loads.
 ///
-/// Each call returns when the reader is ready for the next event. After the load was stopped, every call returns an
+/// `did_receive` and `did_load` return when the reader is ready for the next event. After the load was stopped, every call returns an
 /// error for which [`Error::is_stop`] is true. A call that breaks the order of events returns an error that names the
 /// broken rule, and the host does not receive the event.
 pub struct Client {
@@ -51,7 +51,7 @@ impl Client {
         unsafe { &*self.state }
     }
 
-    /// The client for a call of the host.
+    /// The pointer that the functions of the host take as the client.
     pub(super) fn raw(&self) -> *mut abi::portolan_client {
         self.raw
     }
@@ -80,7 +80,7 @@ impl Client {
     /// Returns the stop as an error, to pass it on: `client.check_stopped()?`.
     pub fn check_stopped(&self) -> Outcome {
         if self.is_stopped() {
-            Err(self.stop())
+            Err(self.note_stop())
         } else {
             Ok(())
         }
@@ -92,22 +92,22 @@ impl Client {
     }
 
     /// Records the stop, and returns it as an error.
-    pub(super) fn stop(&self) -> Error {
+    pub(super) fn note_stop(&self) -> Error {
         self.is_over.set(true);
         Error::stopped()
     }
 
     pub(super) fn outcome(&self, flow: abi::portolan_flow) -> Outcome {
         if flow == abi::PORTOLAN_STOPPED {
-            Err(self.stop())
+            Err(self.note_stop())
         } else {
             Ok(())
         }
     }
 
-    /// The number of bytes that a read has returned.
+    /// Converts the result of a read: the number of bytes, or, if it is negative, the stop as an error.
     pub(super) fn count(&self, count: i64) -> Result<usize, Error> {
-        usize::try_from(count).map_err(|_| self.stop())
+        usize::try_from(count).map_err(|_| self.note_stop())
     }
 
     // The response.
@@ -140,7 +140,7 @@ impl Client {
         self.outcome(unsafe { (self.table().did_load)(self.raw, bytes.as_ptr() as *const c_void, bytes.len()) })
     }
 
-    /// Delivers the fields after the body, at most once.
+    /// Delivers the trailer fields (RFC 9110 section 6.5), at most once.
     pub fn did_receive_trailers(&self, fields: &[Field]) -> Outcome {
         self.check_stopped()?;
         Field::check(fields, false, Code::BAD_RESPONSE)?;
@@ -180,7 +180,8 @@ impl Client {
         unsafe { self.state().cached.as_ref().map(|raw| Response::from_raw(raw)) }
     }
 
-    /// Confirms [`Client::cached_response`], with newer fields, instead of a response. Deliver no data then.
+    /// Reports that the stored response is still valid, with newer fields if the server sent some. Call this instead of
+    /// [`Client::did_receive`]. No data follows.
     pub fn cached_response_is_valid(&self, newer: Option<&Response>) -> Outcome {
         self.check_stopped()?;
         newer.map_or(Ok(()), |response| response.check(false))?;
@@ -214,9 +215,9 @@ impl Client {
 
     // The end.
 
-    /// Reports the end of the load. Does nothing if the load was stopped.
+    /// Closes leaked nested loads, and reports the end, unless the load knows that it is over.
     pub(super) fn end(&self, outcome: Outcome) {
-        // Only those that the plugin has leaked are still open.
+        // Only nested loads that the plugin leaked are still open.
         self.close_nested_loads();
         if self.is_over.get() {
             return;
@@ -226,7 +227,7 @@ impl Client {
             Ok(()) => unsafe { (self.table().did_finish)(self.raw) },
             Err(error) if error.is_stop() => self.fail(&Error::new(
                 Code::UNKNOWN,
-                "the plugin's load function returned the stop of another load; ask its author",
+                "the plugin returned an error that means a stop, but this load was not stopped; ask its author",
             )),
             Err(error) => self.fail(&error),
         }
@@ -237,7 +238,7 @@ impl Client {
         error.with_raw(|raw| unsafe { (self.table().did_fail)(self.raw, raw) })
     }
 
-    /// After a stop, the kit calls nothing more. The host reports a new stop in the result of the next call.
+    /// Like `check_stopped`, but does not ask the host, because the result of the call that follows reports a new stop.
     pub(super) fn check_over(&self) -> Outcome {
         if self.is_over.get() {
             Err(Error::stopped())

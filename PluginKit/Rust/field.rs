@@ -17,7 +17,7 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The value is a text or bytes. A client call refuses a field whose name is not a token, or whose value has a NUL,
+    /// The value is text or bytes. A client call refuses a field whose name is not a token, or whose value has a NUL,
     /// a CR, an LF or another control character (SEC-08).
     pub fn new(name: &'a str, value: &'a (impl AsRef<[u8]> + ?Sized)) -> Field<'a> {
         Field::of(name, borrowed::bytes(value.as_ref()))
@@ -37,7 +37,7 @@ impl<'a> Field<'a> {
         unsafe { text_of(self.raw.name) }.unwrap_or("")
     }
 
-    /// Without a given charset. Most values are ASCII.
+    /// The bytes of the value. No charset is declared. Most values are ASCII.
     pub fn value(&self) -> &'a [u8] {
         // SAFETY: the value is valid for 'a.
         unsafe { bytes_of(self.raw.value) }.unwrap_or(&[])
@@ -67,15 +67,15 @@ impl<'a> Field<'a> {
             Some(field) => Err(Error::new(
                 code,
                 format!(
-                    "the field {} is malformed, which breaks SEC-08: its name is a token, and its value has no NUL, \
-                     CR, LF or other control character",
+                    "the field {} is malformed (SEC-08): the name must be a token, and the value must not contain NUL, \
+                     CR, LF or another control character",
                     url::quote(field.name())
                 ),
             )),
         }
     }
 
-    /// The first field with this name, in either case.
+    /// The first field with this name. Upper and lower case are equal.
     pub(super) fn find(fields: &'a [Field<'a>], name: &str) -> Option<&'a Field<'a>> {
         fields.iter().find(|field| field.name().eq_ignore_ascii_case(name))
     }
@@ -99,7 +99,8 @@ pub enum Value<'a> {
     Other,
 }
 
-/// A named value: a parameter of a request, or a setting. The name of a request's property is in reverse DNS.
+/// A named value: a parameter of a request, or a setting. The name of a request's property is in reverse DNS
+/// notation, as in `org.example.hello.times`.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Property<'a> {
@@ -162,7 +163,7 @@ impl<'a> Property<'a> {
 
 /// A type that a property or a setting can have.
 pub trait FromValue<'a>: Sized {
-    /// For messages, as in "a text".
+    /// For messages, as in "text".
     const KIND: &'static str;
     fn from_value(value: Value<'a>) -> Option<Self>;
 }
@@ -178,8 +179,8 @@ macro_rules! from_value {
     )* };
 }
 from_value! {
-    &'a str, "a text", Value::Text(text) => text;
-    String, "a text", Value::Text(text) => text.to_string();
+    &'a str, "text", Value::Text(text) => text;
+    String, "text", Value::Text(text) => text.to_string();
     &'a [u8], "bytes", Value::Bytes(bytes) => bytes;
     i64, "an integer", Value::Integer(integer) => integer;
     // A JSON number without a fraction arrives as an integer.

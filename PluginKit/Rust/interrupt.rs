@@ -82,7 +82,7 @@ impl Client {
         {
             let mut state = interrupts.lock();
             if state.is_stopped {
-                return Err(self.stop());
+                return Err(self.note_stop());
             }
             state.interrupts.push(pointer);
         }
@@ -93,7 +93,7 @@ impl Client {
         }
         drop(registration);
         if interrupts.lock().is_stopped {
-            return Err(self.stop());
+            return Err(self.note_stop());
         }
         self.check_stopped()?;
         result

@@ -97,7 +97,7 @@ impl NestedLoad<'_> {
         // SAFETY: the nested load is open, and the error is valid until the close.
         match unsafe { (self.table.error)(self.raw).as_ref() } {
             Some(cause) => Error::of_nested(unsafe { Error::from_raw(cause) }),
-            None => self.client.stop(),
+            None => self.client.note_stop(),
         }
     }
 }

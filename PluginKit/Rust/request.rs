@@ -225,7 +225,7 @@ impl<'a> Change<'a> {
 
     /// The change for the nested load of a layered handler: GET of another URL, and neither the fields nor the body of
     /// the load's request, because `Range` and `If-…` do not apply to the nested resource. With the load's own method, a
-    /// HEAD request would find no body to decode.
+    /// HEAD request would find no body to decode. If you pass the body on, set the method, too.
     pub fn nested(url: &'a str) -> Change<'a> {
         Change { method: Some("GET"), drops_body: true, drops_fields: true, ..Change::to(url) }
     }

@@ -229,7 +229,7 @@ static inline int portolan_accepts_connections(uint16_t port) {
 }
 
 /* Whether `text` is a part of `bytes`. The text is not empty. */
-static inline int portolan_has_part(const void *bytes, size_t count, const void *text, size_t size) {
+static inline int portolan_contains_bytes(const void *bytes, size_t count, const void *text, size_t size) {
     const char *at = (const char *)bytes;
     for (const char *end = at + count; (size_t)(end - at) >= size; at++) {
         at = (const char *)memchr(at, *(const char *)text, (size_t)(end - at) - size + 1);

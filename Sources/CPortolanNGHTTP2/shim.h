@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a shim: it names a missing package, and finds a function that only some releases have.
+// This shim makes the error for a missing header name the package, and makes a newer function optional.
 #ifndef PORTOLAN_NGHTTP2_SHIM_H
 #define PORTOLAN_NGHTTP2_SHIM_H
 
@@ -9,10 +9,10 @@
 
 #include <nghttp2/nghttp2.h>
 
-/* Since 1.61. Distributions have added it to earlier releases, too, to fix CVE-2024-28182. */
+/* nghttp2 1.61 added this function, and distributions added it to older releases for CVE-2024-28182. NULL if absent. */
 extern void nghttp2_option_set_max_continuations(nghttp2_option *option, size_t count) __attribute__((weak));
 
-/// - Returns: whether the library has the limit.
+/// - Returns: 1 if the library has the function, and the limit is then set; otherwise 0.
 static inline int portolan_nghttp2_option_set_max_continuations(nghttp2_option *option, size_t count) {
     if (!nghttp2_option_set_max_continuations) return 0;
     nghttp2_option_set_max_continuations(option, count);

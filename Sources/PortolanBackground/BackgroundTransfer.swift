@@ -15,7 +15,7 @@ public struct BackgroundTransfer: Codable, Hashable, Identifiable, Sendable {
         case cancelled
 
         /// Whether the transfer has ended for good.
-        public var isEnd: Bool { self == .finished || self == .failed || self == .cancelled }
+        public var hasEnded: Bool { self == .finished || self == .failed || self == .cancelled }
     }
 
     public enum Kind: String, Codable, Hashable, Sendable {

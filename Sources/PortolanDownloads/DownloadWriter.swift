@@ -8,7 +8,7 @@ import Synchronization
 
 /// The delegate of a download: it writes the body to a partial file, which it renames to the final name at the end. It
 /// forwards the other events to the caller's delegate.
-final class DownloadWriter: DelegatingDelegate {
+final class DownloadWriter: ForwardingDelegate {
     typealias Outcome = Result<DownloadedFile, LoadError>
 
     /// A file that is being written.

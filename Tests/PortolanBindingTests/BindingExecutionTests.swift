@@ -35,7 +35,7 @@ import Testing
     /// Runs steps that call a function of the C library.
     private func run(_ name: String, _ signature: String, _ steps: [StepSource]) throws -> (BindingExecution, Context) {
         var source = BindingSource()
-        source.functions = [Named(name, signature)]
+        source.functions = [NamedValue(name, signature)]
         source.steps = steps
         let linked = try unsafe LinkedProgram(BindingProgram(checking: source, settings: [])) { unsafe dlsym(nil, $0) }
         let context = try Context()
@@ -67,7 +67,7 @@ import Testing
     @Test(arguments: ["memcpy", "strlen", "time", "gettimeofday", "getenv"])
     func indirectFunctionIsAcceptedAsAFunction(_ name: String) throws {
         var source = BindingSource()
-        source.functions = [Named(name, "void ()")]
+        source.functions = [NamedValue(name, "void ()")]
         source.steps = [StepSource(.call(CallSource(name, [])))]
         _ = try unsafe LinkedProgram(BindingProgram(checking: source, settings: [])) { unsafe dlsym(nil, $0) }
     }
@@ -83,7 +83,7 @@ import Testing
             cleansUpAfterFailure: false, isStoppable: false)
         let step = Step(action: .call(action), when: nil, failure: Failure(code: 0, codes: [:], message: nil, text: nil))
         let program = BindingProgram(
-            source: BindingSource(), functions: [Named("printf", try Signature(parsing: "void (int, ...)", as: .function))],
+            source: BindingSource(), functions: [NamedValue("printf", try Signature(parsing: "void (int, ...)", as: .function))],
             callbacks: [], setup: path == "setup[0]" ? [step] : [], steps: path == "steps[0]" ? [step] : [],
             stop: path == "stop" ? .function(call) : .step, variableCount: 0, readsBody: false)
         let error = #expect(throws: BindingError.self) {

@@ -22,14 +22,31 @@ import Testing
     @Test func binaryNumbersComeInBothByteOrders() {
         let bodies = DeclaredLength.all(in: [1, 2, 3, 4, 5]).map { $0.written(to: [1, 2, 3, 4, 5]) }
         #expect(bodies == [[0, 0, 0, 0x40, 5], [0x40, 0, 0, 0, 5], [1, 0, 0, 0, 0x40], [1, 0x40, 0, 0, 0]])
+        // Aligned offsets come first.
+        #expect(DeclaredLength.all(in: [UInt8](repeating: 1, count: 12)).map(\.place.lowerBound).prefix(8) == [0, 0, 4, 4, 8, 8, 1, 1])
     }
 
-    @Test(arguments: ["", "1", "123", "99 ", "no number"]) func shortBodiesStayWhole(_ body: String) {
-        #expect(texts(body).allSatisfy { $0.utf8.count == body.utf8.count })
+    @Test(arguments: [("", 0), ("1", 0), ("99 ", 0), ("1234", 2), ("no number", 12), ("12345678901234", 24)])
+    func fieldsWithoutRoomAreLeftOut(_ body: String, count: Int) {
+        #expect(texts(body).count == count && texts(body).allSatisfy { $0.utf8.count == body.utf8.count })
     }
 
     @Test func numberOfPlacesIsBounded() {
-        let body = Array(String(repeating: "1111111111\n", count: 100_000).utf8)
-        #expect(DeclaredLength.all(in: body).count < 600)
+        for field in ["1111111111\n", "11111111111\n"] {
+            let body = Array(String(repeating: field, count: 100_000).utf8)
+            #expect(DeclaredLength.all(in: body).count < 900)
+        }
+    }
+
+    /// The sum of the bytes of the header, with spaces in place of the checksum (POSIX.1-2017, pax).
+    @Test func checksumOfATarHeaderIsCorrected() throws {
+        var header = [UInt8](repeating: 0, count: 512)
+        header.replaceSubrange(124..<135, with: "00000000005".utf8)
+        header.replaceSubrange(148..<156, with: "0000000\0".utf8)
+        header.replaceSubrange(257..<262, with: "ustar".utf8)
+        let declared = try #require(DeclaredLength.all(in: header).first { $0.place == 124..<135 }).written(to: header)
+        let sum = declared[..<148].reduce(0) { $0 + Int($1) } + 8 * 32 + declared[156...].reduce(0) { $0 + Int($1) }
+        #expect(Int(String(decoding: declared[148..<154], as: UTF8.self), radix: 8) == sum)
+        #expect(declared[154...155].elementsEqual([0, 32]))
     }
 }

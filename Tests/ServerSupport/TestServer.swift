@@ -5,14 +5,14 @@ package enum TestServer: String, CaseIterable, Sendable {
     case nginxHTTP = "nginx.http"
     case nginxHTTP2 = "nginx.http2"
     /// HTTP/2 without TLS. Ends each connection after ten requests.
-    case nginxHTTP2Tenth = "nginx.http2Tenth"
+    case nginxHTTP2TenRequests = "nginx.http2Tenth"
     /// HTTP/1.1. Closes each connection after three requests or one idle second.
-    case nginxBrief = "nginx.brief"
+    case nginxThreeRequests = "nginx.brief"
     case nginxHTTPS = "nginx.https"
     /// HTTP/1.1 over TLS, without HTTP/2.
     case nginxHTTPS1 = "nginx.https1"
     /// HTTP/2 over TLS. Ends each connection after three requests.
-    case nginxReusedThrice = "nginx.reusedThrice"
+    case nginxHTTP2ThreeRequests = "nginx.reusedThrice"
     case nginxExpired = "nginx.expired"
     case nginxNotYetValid = "nginx.notYetValid"
     case nginxWrongName = "nginx.wrongName"
@@ -31,9 +31,9 @@ package enum TestServer: String, CaseIterable, Sendable {
     case nghttpdEarly = "nghttpd.early"
     case nghttpdEcho = "nghttpd.echo"
     /// Allows one stream at a time.
-    case nghttpdOne = "nghttpd.one"
+    case nghttpdOneStream = "nghttpd.one"
     /// Has small flow-control windows.
-    case nghttpdNarrow = "nghttpd.narrow"
+    case nghttpdSmallWindows = "nghttpd.narrow"
     case nghttpdPadded = "nghttpd.padded"
     case nghttpdPush = "nghttpd.push"
     case apacheHTTP = "apache.http"

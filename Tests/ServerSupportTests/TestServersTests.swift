@@ -19,11 +19,11 @@ import Testing
 
     @Test(
         arguments: [
-            (.nginxHTTP, "1.1"), (.nginxBrief, "1.1"), (.nginxHTTPS, "2"), (.nginxHTTPS1, "1.1"), (.nginxReusedThrice, "2"),
+            (.nginxHTTP, "1.1"), (.nginxThreeRequests, "1.1"), (.nginxHTTPS, "2"), (.nginxHTTPS1, "1.1"), (.nginxHTTP2ThreeRequests, "2"),
             (.nginxIntermediate, "2"),
             (.nginxClientOptional, "2"), (.nginxTLS12, "2"), (.nginxTLS13, "2"), (.nghttpdHTTPS, "2"), (.nghttpdTrailers, "2"),
             (.nghttpdEarly, "2"),
-            (.nghttpdEcho, "2"), (.nghttpdOne, "2"), (.nghttpdNarrow, "2"), (.nghttpdPadded, "2"), (.nghttpdPush, "2"),
+            (.nghttpdEcho, "2"), (.nghttpdOneStream, "2"), (.nghttpdSmallWindows, "2"), (.nghttpdPadded, "2"), (.nghttpdPush, "2"),
             (.apacheHTTP, "1.1"),
             (.apacheHTTPS, "2"),
         ] as [(TestServer, String)])
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [TestServer.squidOpen, .squidLocked, .socksOpen, .socksLocked])
-    func proxyForwardsToOrigins(_ proxy: TestServer) throws {
+    func proxyForwardsToOriginsAndChecksThePassword(_ proxy: TestServer) throws {
         let servers = try TestServers.shared
         let proxyOptions = try ["-x", servers.url(proxy, "", host: "127.0.0.1"), "--noproxy", ""]
         for target in [TestServer.nginxHTTP, .nginxHTTPS] {

@@ -22,7 +22,7 @@ enum EventStreamCase {
     }
 
     /// HTML, "parsing an event stream" and "interpreting an event stream"
-    private static func interpret(_ stream: [UInt8]) -> EventStreamFuzzing.Stream {
+    private static func interpret(_ stream: [UInt8]) -> EventStreamFuzzing.ParsedStream {
         var text = stream[...]
         if text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
         var (lines, line, previous) = ([[UInt8]](), [UInt8](), UInt8(0))
@@ -63,6 +63,6 @@ enum EventStreamCase {
             default: break
             }
         }
-        return EventStreamFuzzing.Stream(events: events, lastEventID: lastID, retryDelay: retryDelay)
+        return EventStreamFuzzing.ParsedStream(events: events, lastEventID: lastID, retryDelay: retryDelay)
     }
 }

@@ -21,7 +21,7 @@
         }
 
         var end: EndIdentifier { EndIdentifier(id: status.transfer.id, round: status.round) }
-        var isEnded: Bool { status.transfer.state.isEnd }
+        var isEnded: Bool { status.transfer.state.hasEnded }
         var isActive: Bool { status.transfer.state == .waiting || status.transfer.state == .running }
 
         /// The transfer with the progress of its load.

@@ -4,7 +4,7 @@ import PortolanJSON
 
 /// Checks a call of a manifest, and assigns its arguments to the parameters of its function.
 struct CallChecker {
-    let functions: [Named<Signature>]
+    let functions: [NamedValue<Signature>]
     let callbacks: [Callback]
     /// Whether the checked calls clean up, describe errors or stop loads. Such calls must not define variables or pass
     /// callbacks.

@@ -23,7 +23,7 @@ extension ProgramChecker {
         var scope = scope
         let expression = try prependingStep(.member(name)) { () throws(BindingError) in
             let expression = try scope.checkValue(source, for: .scalar(type))
-            if let constant = expression.constantInteger, !range.contains(constant) {
+            if let constant = expression.knownInteger, !range.contains(constant) {
                 throw BindingError("is \(constant), where \(range.lowerBound) to \(range.upperBound) are allowed")
             }
             return expression

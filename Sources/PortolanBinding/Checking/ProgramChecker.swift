@@ -69,7 +69,7 @@ struct ProgramChecker {
 
     // MARK: Declarations
 
-    private static func checkFunctions(_ sources: [Named<String>]) throws(BindingError) -> [Named<Signature>] {
+    private static func checkFunctions(_ sources: [NamedValue<String>]) throws(BindingError) -> [NamedValue<Signature>] {
         guard (1...BindingProgram.functionLimit).contains(sources.count) else {
             throw BindingError("has \(sources.count) functions, where 1 to \(BindingProgram.functionLimit) are allowed")
         }
@@ -77,12 +77,12 @@ struct ProgramChecker {
             guard SignatureScanner.isIdentifier(function.name) else {
                 throw BindingError("is not the name of a C function", at: JSONPath().name)
             }
-            return Named(function.name, try Signature(parsing: function.value, as: .function))
+            return NamedValue(function.name, try Signature(parsing: function.value, as: .function))
         }
     }
 
     private static func checkStructs(
-        _ sources: [Named<[Named<StructFieldSource>]>]
+        _ sources: [NamedValue<[NamedValue<StructFieldSource>]>]
     ) throws(BindingError) -> [String: [String: StructField]] {
         let structs = try sources.mapMembers(named: \.name) { source throws(BindingError) in
             guard SignatureScanner.isIdentifier(source.name), source.name.first?.isUppercase == true else {
@@ -103,7 +103,7 @@ struct ProgramChecker {
 
     /// Checks that the named callbacks exist, and that the named functions can free a result.
     private static func checkNames(
-        in signature: Signature, _ functions: [Named<Signature>], _ callbacks: [Callback]
+        in signature: Signature, _ functions: [NamedValue<Signature>], _ callbacks: [Callback]
     ) throws(BindingError) {
         for parameter in signature.parameters {
             switch parameter.kind {
@@ -121,7 +121,7 @@ struct ProgramChecker {
         }
     }
 
-    private static func checkFreeingFunction(_ name: String, _ what: String, _ functions: [Named<Signature>]) throws(BindingError) {
+    private static func checkFreeingFunction(_ name: String, _ what: String, _ functions: [NamedValue<Signature>]) throws(BindingError) {
         guard let function = functions.first(where: { $0.name == name })?.value else {
             throw BindingError(
                 "'\(name)', which must free \(what) of this function, is not among the 'functions'; write its signature there")
@@ -131,7 +131,7 @@ struct ProgramChecker {
         }
     }
 
-    private static func checkCallbacks(_ sources: [Named<CallbackSource>]) throws(BindingError) -> [Callback] {
+    private static func checkCallbacks(_ sources: [NamedValue<CallbackSource>]) throws(BindingError) -> [Callback] {
         guard sources.count <= BindingProgram.callbackLimit else {
             throw BindingError("has \(sources.count) callbacks, where at most \(BindingProgram.callbackLimit) are allowed")
         }

@@ -41,14 +41,14 @@ extension Scope {
             guard needed.isOptional else { throw mismatch }
             return
         case (.integer, .integer), (.boolean, .boolean), (.real, .real), (.real, .integer), (.text, .text): break
-        case (.integer, .scalar), (.boolean, .scalar), (.real, .scalar), (.text, .scalar): break
+        case (.integer, .property), (.boolean, .property), (.real, .property), (.text, .property): break
         // As in C, every handle can be used as a pointer, but a pointer cannot be used as a handle.
         case (.pointer(let name), .pointer(let other)): guard name == nil || name == other else { throw mismatch }
         default: throw mismatch
         }
         guard needed.isOptional || !actualType.isOptional else { throw mismatch }
         guard case .scalar(let scalar) = type, scalar.isInteger else { return }
-        if let constant = expression.constantInteger, !scalar.range.contains(constant) {
+        if let constant = expression.knownInteger, !scalar.range.contains(constant) {
             throw BindingError(
                 "is \(constant), which does not fit \(scalar.rawValue) (\(scalar.range.lowerBound) to \(scalar.range.upperBound))")
         }
@@ -80,7 +80,7 @@ extension Scope {
                 }
             let isComparable =
                 actualType.kind == type.kind || (actualType.kind == .integer && type.kind == .real)
-                || (actualType.kind != .real && type.kind == .scalar)
+                || (actualType.kind != .real && type.kind == .property)
             if case .source(let source, _) = expression, source.canFail {
                 throw BindingError("compares with a value that can fail when it is read; write that one as the 'value'")
             }

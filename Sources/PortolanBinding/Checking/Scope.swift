@@ -45,7 +45,7 @@ struct Scope {
         variables = kept.variables.filter { name, variable in
             switch variable.type.kind {
             case .pointer, .bytes: keepsHandles || earlier.variables[name] != nil
-            case .null, .integer, .real, .boolean, .text, .scalar: true
+            case .null, .integer, .real, .boolean, .text, .property: true
             }
         }
     }
@@ -54,7 +54,7 @@ struct Scope {
     mutating func recordDelivery() { hasDelivered = true }
 
     /// Finds the value of a name in braces.
-    mutating func resolve(_ name: String) throws(BindingError) -> (Source, ValueType) {
+    mutating func resolve(_ name: String) throws(BindingError) -> (ValueOrigin, ValueType) {
         if let source = try resolveExactName(name) { return source }
         let lengthSuffix = ".length"
         if name.hasSuffix(lengthSuffix), let (source, type) = try resolveExactName(String(name.dropLast(lengthSuffix.count))) {
@@ -66,7 +66,7 @@ struct Scope {
         for format in TextFormat.allCases where name.hasSuffix(".\(format.rawValue)") {
             guard let (source, type) = try resolveExactName(String(name.dropLast(format.rawValue.count + 1))) else { continue }
             switch type.kind {
-            case .text, .integer, .real, .boolean, .scalar: return (.encoded(source, format), ValueType(.text))
+            case .text, .integer, .real, .boolean, .property: return (.encoded(source, format), ValueType(.text))
             case .null, .bytes, .pointer:
                 throw BindingError("'{\(name)}' is \(type.phrase) as \(format.rawValue); only texts and numbers can be")
             }
@@ -85,7 +85,7 @@ struct Scope {
     private static let settingPrefix = "setting:"
 
     /// Finds the value with exactly this name. Names of header fields, properties and settings can end in `.length`.
-    private mutating func resolveExactName(_ name: String) throws(BindingError) -> (Source, ValueType)? {
+    private mutating func resolveExactName(_ name: String) throws(BindingError) -> (ValueOrigin, ValueType)? {
         if name == "result", let result { return (.result, result) }
         if let variable = variables[name] { return (.variable(variable.index), variable.type) }
         if let field = try resolveField(name) { return field }
@@ -97,13 +97,13 @@ struct Scope {
     }
 
     /// Finds a field of a struct: `entry.name`, or `entry.next.name` if `next` is a handle.
-    private func resolveField(_ name: String) throws(BindingError) -> (Source, ValueType)? {
+    private func resolveField(_ name: String) throws(BindingError) -> (ValueOrigin, ValueType)? {
         let words = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard words.count > 1, let variable = variables[words[0]] else { return nil }
         guard words.count <= Self.fieldDepth else {
             throw BindingError("a name has over \(Self.fieldDepth - 1) fields, which is the limit")
         }
-        var (source, type) = (Source.variable(variable.index), variable.type)
+        var (source, type) = (ValueOrigin.variable(variable.index), variable.type)
         for word in words.dropFirst() {
             guard case .pointer(let handle?) = type.kind, let fields = structs[handle] else { return nil }
             guard let field = fields[word] else {
@@ -116,9 +116,9 @@ struct Scope {
         return (source, type)
     }
 
-    private mutating func resolveRequestValue(_ name: String) throws(BindingError) -> (Source, ValueType)? {
+    private mutating func resolveRequestValue(_ name: String) throws(BindingError) -> (ValueOrigin, ValueType)? {
         let isDecoded = name.hasSuffix(".decoded")
-        if let part = Source.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
+        if let part = ValueOrigin.URLPart(rawValue: isDecoded ? String(name.dropLast(8)) : name) {
             guard !isDecoded || ![.all, .port, .scheme, .file].contains(part) else {
                 throw BindingError("'{\(name)}' has nothing to decode; use '{\(part.rawValue)}'")
             }
@@ -138,7 +138,7 @@ struct Scope {
             }
             return (.field(field), ValueType(.text, isOptional: true))
         case _ where name.hasPrefix("property:") && name.utf8.count > 9:
-            return (.property(String(name.dropFirst(9))), ValueType(.scalar, isOptional: true))
+            return (.property(String(name.dropFirst(9))), ValueType(.property, isOptional: true))
         default: return nil
         }
     }
@@ -156,7 +156,7 @@ struct Scope {
             case .name(let name, let fallback):
                 let (part, type) = try checkName(name, fallback)
                 switch type.kind {
-                case .text, .integer, .scalar: break
+                case .text, .integer, .property: break
                 default: throw BindingError("'{\(name)}' is \(type.phrase), which can't be part of a text")
                 }
                 guard !type.isOptional else {
@@ -174,7 +174,7 @@ struct Scope {
         var (source, type) = try resolve(name)
         guard let fallback else { return (.source(source, fallback: nil), type) }
         switch type.kind {
-        case .text, .bytes, .scalar:
+        case .text, .bytes, .property:
             type = ValueType(type.kind == .bytes ? .bytes : .text)
             return (.source(source, fallback: .text(fallback)), type)
         case .integer:
@@ -185,7 +185,7 @@ struct Scope {
     }
 }
 
-extension Source.URLPart {
+extension ValueOrigin.URLPart {
     var type: ValueType {
         switch self {
         case .all, .scheme, .path, .rest: ValueType(.text)

@@ -333,7 +333,7 @@ extension BindingExecution {
         }
     }
 
-    private func value(of source: Source, _ result: Value?, inMessage isMessage: Bool) throws(ExecutionEnd) -> Value {
+    private func value(of source: ValueOrigin, _ result: Value?, inMessage isMessage: Bool) throws(ExecutionEnd) -> Value {
         switch source {
         case .url(.all, _) where isMessage: return Self.value(of: .all, in: context.request.url.withoutCredentials, isDecoded: false)
         case .url(let part, let isDecoded): return Self.value(of: part, in: context.request.url, isDecoded: isDecoded)
@@ -359,7 +359,7 @@ extension BindingExecution {
         }
     }
 
-    private static func value(of part: Source.URLPart, in url: URLRecord, isDecoded: Bool) -> Value {
+    private static func value(of part: ValueOrigin.URLPart, in url: URLRecord, isDecoded: Bool) -> Value {
         let text: Substring? =
             switch part {
             case .all: Substring(url.string.prefix { $0 != "#" })
@@ -404,7 +404,7 @@ extension BindingExecution {
     private func isEqual(_ operand: Expression, _ value: Value) -> Bool {
         switch (operand, value) {
         case (.source, .text), (.source, .integer):
-            // Values that can fail (`Source.canFail`) are no operands.
+            // Values that can fail (`ValueOrigin.canFail`) are no operands.
             do throws(ExecutionEnd) { return try evaluate(operand, nil) == value } catch { return false }
         case (.integer(let a), .integer(let b)): return a == b
         case (.boolean(let a), .boolean(let b)): return a == b

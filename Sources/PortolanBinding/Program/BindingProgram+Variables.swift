@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The variables that the parts of a program use, one element for each place.
+/// The variables that the parts of a program use. A variable that is used twice is listed twice.
 extension BindingProgram {
     var usedVariables: [Int] {
         let stopVariables = if case .function(let call) = stop { call.usedVariables } else { [Int]() }

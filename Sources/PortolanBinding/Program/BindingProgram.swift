@@ -3,7 +3,7 @@
 /// A checked binding: all calls have the right number and types of arguments, and use existing variables.
 package struct BindingProgram: Hashable, Sendable {
     package let source: BindingSource
-    let functions: [Named<Signature>]
+    let functions: [NamedValue<Signature>]
     let callbacks: [Callback]
     let setup: [Step]
     let steps: [Step]
@@ -26,8 +26,8 @@ struct Callback: Hashable, Sendable {
 
     let name: String
     let signature: Signature
-    /// The indexes of the parameter whose bytes are delivered, and of the one whose buffer is filled. At least one is
-    /// `nil`.
+    /// The indexes of the parameter whose bytes are delivered, and of the one whose buffer is filled. At most one of
+    /// them is set.
     let deliver, fill: Int?
     /// The return value, and the return value that makes the library stop.
     let returns, stopped: ReturnValue
@@ -141,7 +141,7 @@ struct Failure: Hashable, Sendable {
     /// The call that returns the library's text for the error.
     let text: Call?
 
-    /// Whether the manifest adds to the default message.
+    /// Whether the manifest replaces the default message, or adds the library's text to it.
     var hasDetails: Bool { message != nil || text != nil }
 }
 

@@ -5,10 +5,10 @@ package struct BindingSource: Hashable, Sendable {
     /// Whether the library is a system library. Otherwise it is a file in the manifest's folder.
     package var isSystemLibrary = false
     /// The signatures by function name.
-    package var functions: [Named<String>] = []
+    package var functions: [NamedValue<String>] = []
     /// The fields of structs, by the name of the handles that point to them.
-    package var structs: [Named<[Named<StructFieldSource>]>] = []
-    package var callbacks: [Named<CallbackSource>] = []
+    package var structs: [NamedValue<[NamedValue<StructFieldSource>]>] = []
+    package var callbacks: [NamedValue<CallbackSource>] = []
     package var setup: [StepSource] = []
     package var steps: [StepSource] = []
     package var error: ErrorSource?
@@ -17,8 +17,8 @@ package struct BindingSource: Hashable, Sendable {
     package init() {}
 }
 
-/// A member of a JSON object.
-package struct Named<Value: Hashable & Sendable>: Hashable, Sendable {
+/// A value with a name, such as a member of a JSON object.
+package struct NamedValue<Value: Hashable & Sendable>: Hashable, Sendable {
     package let name: String
     package let value: Value
 
@@ -102,7 +102,7 @@ package struct StepSource: Hashable, Sendable {
         case respond(ResponseSource)
         case deliver(String)
         case require(GuardSource)
-        /// `index`: the name of the number of the repetition.
+        /// `index`: the name of the variable that counts the repetitions, from 0.
         case loop([StepSource], index: String?)
         case `break`(GuardSource)
         case steps([StepSource])
@@ -132,8 +132,9 @@ package struct ResponseSource: Hashable, Sendable {
 
 package struct ErrorSource: Hashable, Sendable {
     package var code: String?
-    package var codes: [Named<String>] = []
+    package var codes: [NamedValue<String>] = []
     package var message: String?
+    /// The call that returns the library's text for the error. The text follows the message.
     package var text: CallSource?
 
     package init() {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The origin of a value when a load runs.
-indirect enum Source: Hashable, Sendable {
+indirect enum ValueOrigin: Hashable, Sendable {
     enum URLPart: String, Hashable, Sendable, CaseIterable {
         case all = "url"
         case scheme = "url.scheme"
@@ -29,24 +29,24 @@ indirect enum Source: Hashable, Sendable {
     case body
     case variable(Int)
     /// A field of the struct to which a handle points.
-    case structField(of: Source, StructField)
+    case structField(of: ValueOrigin, StructField)
     /// The number of bytes of another value.
-    case length(of: Source)
+    case length(of: ValueOrigin)
     /// Another value as a field of CSV, or as a JSON value.
-    case encoded(Source, TextFormat)
+    case encoded(ValueOrigin, TextFormat)
     /// The result of the call whose condition or error is evaluated.
     case result
 }
 
 /// A format in which a value can be written.
 enum TextFormat: String, Hashable, Sendable, CaseIterable {
-    /// RFC 4180. An absent value is nothing; an empty text is `""`.
+    /// RFC 4180. An absent value becomes an empty field, and an empty text becomes `""`.
     case csv
     /// RFC 8259. An absent value is `null`, and so is a number that is not finite.
     case json
 }
 
-extension Source {
+extension ValueOrigin {
     /// Whether reading the value can end the load: the body can fail, and a field of a struct can be NULL.
     var canFail: Bool {
         switch self {
@@ -74,7 +74,7 @@ indirect enum Expression: Hashable, Sendable {
     case real(Double)
     case text(String)
     /// `fallback`: the replacement for a missing value.
-    case source(Source, fallback: Fallback?)
+    case source(ValueOrigin, fallback: Fallback?)
     /// The concatenation of texts.
     case joined([Expression])
 
@@ -84,7 +84,7 @@ indirect enum Expression: Hashable, Sendable {
     }
 
     /// The constant integer, or the integer fallback of a missing value.
-    var constantInteger: Int128? {
+    var knownInteger: Int128? {
         switch self {
         case .integer(let integer), .source(_, fallback: .integer(let integer)?): integer
         case .null, .boolean, .real, .text, .source, .joined: nil
@@ -106,8 +106,8 @@ struct ValueType: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case null, integer, real, boolean, text, bytes
         case pointer(String?)
-        /// A scalar whose type is known only when the load runs.
-        case scalar
+        /// A request property, whose type is known only when the load runs.
+        case property
     }
 
     var kind: Kind
@@ -123,7 +123,7 @@ struct ValueType: Hashable, Sendable {
             case .text: "text"
             case .bytes: "bytes"
             case .pointer(let name): name.map { "a handle \($0)" } ?? "a pointer"
-            case .scalar: "a property"
+            case .property: "a property"
             }
         return isOptional ? "\(name) that can be absent" : name
     }

@@ -40,9 +40,9 @@ struct StructField: Hashable, Sendable {
             }
             return .characters(count)
         }
-        // `try?` because the error says which types there are for a field.
+        // `try?` because the error below lists the types that a field can have.
         guard !type.contains(" "), case .value(let type)? = (try? Parameter(parsing: type))?.kind else {
-            throw BindingError("'\(type)' is not the type of a field; use a number, cstring, a handle or char[N]")
+            throw BindingError("'\(type)' is not the type of a field; use a number, bool, cstring, pointer, a handle or char[N]")
         }
         return .value(type)
     }

@@ -22,7 +22,7 @@ package struct RequestDirectives: Hashable, Sendable {
     /// The largest acceptable time since the response became stale, if the request fails. RFC 5861 §4
     package private(set) var staleIfError: Int64?
 
-    /// A request with more directives than the limit counts as `no-cache` and `no-store`.
+    /// A request with more directives than ``CacheDirective`` reads (128) counts as `no-cache` and `no-store`.
     package init(_ fields: HTTPFields) {
         let isComplete = CacheDirective.forEach(in: fields) { directive, value in add(directive, value) }
         if !isComplete { (isNoCache, isNoStore) = (true, true) }

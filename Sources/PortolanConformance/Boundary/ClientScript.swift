@@ -30,8 +30,7 @@ struct ClientScript: Sendable {
     var decision = Decision.atOnce
     /// The outcome of nested loads.
     var nestedOutcome = NestedOutcome.loaded
-    /// The number of bytes that a nested load gives in one piece.
-    var nestedPieceSize = 64 << 10
+    var nestedPieces = NestedPieces.ofSize(64 << 10)
     /// Whether the memory that a plugin borrows from a nested load becomes inaccessible when the borrow ends: the bytes
     /// at the next call of `next`, and everything when the plugin closes the load.
     var revokesNestedMemory = false
@@ -94,6 +93,21 @@ struct ClientScript: Sendable {
         case failing(Int)
     }
 
+    /// The pieces in which a nested load gives its body.
+    enum NestedPieces: Hashable, Sendable {
+        /// Pieces of this number of bytes.
+        case ofSize(Int)
+        /// At most about this number of equal pieces.
+        case count(Int)
+
+        func size(forLength length: Int) -> Int {
+            switch self {
+            case .ofSize(let size): size
+            case .count(let count): max(1, (length + count - 1) / count)
+            }
+        }
+    }
+
     enum NestedOutcome: Hashable, Sendable {
         case loaded
         case failing(LoadError.Code)
@@ -105,6 +119,8 @@ struct ClientScript: Sendable {
         case mutated(UInt64)
         /// As `loaded`, but the response announces this number of bytes, and the load fails if they do not arrive.
         case announcing(Int64)
+        /// As `loaded`, but the body of the first nested load has this number, and ends after the first 64 KiB.
+        case declaring(DeclaredLength)
         /// Nested loads produce nothing.
         case silent
     }

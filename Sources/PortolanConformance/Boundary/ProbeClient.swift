@@ -54,6 +54,8 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         var pendingCalls: [PendingCall] = []
         /// The nested loads that were opened; they live as long as the client.
         var nested: [ProbedNestedLoad] = []
+        /// The number of values of nested loads that are on pages of their own.
+        var revocableValueCount = 0
         /// The time that each thread has spent in the client.
         var timeInside: [Int32: Duration] = [:]
     }
@@ -76,12 +78,14 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
     /// Loads the nested loads of this load.
     var nestedLoads: NestedLoadCache { instanceContext.nestedLoads }
     private let isBlocking: Bool
+    let handlerIdentifier: String
     /// The load's number in the call log.
     let loadNumber: Int
 
     init(_ script: ClientScript, for request: Request, of handler: ProbedHandler) throws(CheckSkipped) {
         (self.script, self.request, instanceContext) = (script, request, handler.instance.instanceContext)
         (isBlocking, callLog) = (handler.description.isBlocking, handler.instance.callLog)
+        handlerIdentifier = handler.description.identifier.text ?? "?"
         loadNumber = callLog.nextLoad()
         table = try GuardedTable(handler.instance.argumentMemory, portolan_client(ofRunner: ()))
         watches = ProbedWatches(isBlocking: handler.description.isBlocking, refusesAll: script.refusesWatches) { [state] in
@@ -205,7 +209,7 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         let changed = unsafe isReadable && !script.omitsBodies && bytes.map { unsafe memcmp($0, original, count) != 0 } ?? false
         state.withLock { state in
             if isPartOfBody { state.bodyLength += Int64(max(0, count)) }
-            if isPartOfBody, state.body.count + original.count <= Self.maximumRecordedBodySize { state.body += original }
+            if isPartOfBody { state.body += original.prefix(Self.maximumRecordedBodySize - state.body.count) }
             guard changed, let last = state.calls.lastIndex(where: { if case .data = $0.call { true } else { false } }) else { return }
             let old = state.calls[last]
             state.calls[last] = RecordedCall(
@@ -335,10 +339,21 @@ final class ProbeClient: @unchecked Sendable {  // … because a lock guards eve
         }
     }
 
+    /// Returns whether the next value that the plugin borrows from a nested load becomes inaccessible later. Each such
+    /// value needs two mappings, whose number is limited (`vm.max_map_count`).
+    func takesRevocableValue() -> Bool {
+        guard script.revokesNestedMemory else { return false }
+        return state.withLock { state in
+            state.revocableValueCount += 1
+            return state.revocableValueCount <= 64
+        }
+    }
+
     /// Opens a nested load, which lives as long as the client.
-    func openNested(_ change: ReadStruct<ReadChange>) -> ProbedNestedLoad {
+    func openNested(_ pointer: UnsafePointer<portolan_change>?) -> ProbedNestedLoad {
+        let change = unsafe ReadStruct(pointer, ReadChange.init)
         callLog.record("nested.open \(change.value?.url.quoted ?? "no change")", thread: portolan_thread_number(), load: loadNumber)
-        let nested = ProbedNestedLoad(change, of: self, isBlocking: isBlocking, by: instanceContext.nestedLoads)
+        let nested = unsafe ProbedNestedLoad(change, pointer, of: self, isBlocking: isBlocking, by: instanceContext.nestedLoads)
         state.withLockBroadcasting { $0.nested.append(nested) }
         return nested
     }

@@ -45,31 +45,33 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
         }
     }
 
-    init(_ change: ReadStruct<ReadChange>, of parent: ProbeClient, isBlocking: Bool, by nestedLoads: NestedLoadCache) {
+    /// - Parameter pointer: The change itself, which is borrowed during the call.
+    init(
+        _ change: ReadStruct<ReadChange>, _ pointer: UnsafePointer<portolan_change>?, of parent: ProbeClient, isBlocking: Bool,
+        by nestedLoads: NestedLoadCache
+    ) {
         (self.parent, self.isBlocking, self.change) = (parent, isBlocking, change)
         switch parent.script.nestedOutcome {
-        case .loaded, .cut, .bytes, .mutated, .announcing: break
+        case .loaded, .cut, .bytes, .mutated, .announcing, .declaring: break
         case .failing(let code):
             state.withLock { $0.outcome = .failure(LoadError(code, message: "the runner makes the nested load fail")) }
             return
         case .silent: return
         }
         var request = parent.request
-        if let change = change.value {
-            if change.dropsBody { request.body = nil }
-            if change.dropsFields { request.fields = [:] }
-            if let text = change.url.text {
-                do throws(URLSyntaxError) {
-                    request.url = try URLRecord(parsing: text)
-                } catch {
-                    let failure = LoadError(.badURL, message: "the URL of the nested load does not parse: \(error)")
-                    state.withLock { $0.outcome = .failure(failure) }
-                    return
-                }
+        // A change that can't be read changes nothing. DESC-05 reports it.
+        if let pointer = unsafe pointer, change.value?.unreadable.isEmpty == true {
+            do throws(LoadError) {
+                request = try unsafe parent.request.nested(pointer, of: parent.handlerIdentifier)
+            } catch {
+                let failure = error
+                state.withLock { $0.outcome = .failure(failure) }
+                return
             }
         }
+        let isFirst = parent.state.withLock(\.nested.isEmpty)
         nestedLoads.load(request) { [self, parent] outcome in
-            state.withLockBroadcasting { $0.outcome = parent.script.nestedOutcome.outcome(for: outcome) }
+            state.withLockBroadcasting { $0.outcome = parent.script.nestedOutcome.outcome(for: outcome, ofFirstNestedLoad: isFirst) }
             parent.state.withLockBroadcasting { if !$0.pendingCalls.contains(.woken) { $0.pendingCalls.append(.woken) } }
         }
     }
@@ -103,7 +105,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
             response.expectedLength = parent.script.nestedOutcome.length(of: data)
             let borrowed =
                 unsafe self.response
-                ?? BorrowedValue(isRevocable: parent.script.revokesNestedMemory) {
+                ?? BorrowedValue(isRevocable: parent.takesRevocableValue()) {
                     unsafe portolan_response(response, storage: .notAllowed, in: &$0)
                 }
             unsafe self.response = borrowed
@@ -128,7 +130,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
         case .success(let (data, _))?:
             let isPaused = parent.state.withLock { $0.stage == .paused }
             let piece = state.withLock { state in
-                let piece = data.dropFirst(state.offset).prefix(parent.script.nestedPieceSize)
+                let piece = data.dropFirst(state.offset).prefix(parent.script.nestedPieces.size(forLength: data.count))
                 state.offset += piece.count
                 if !piece.isEmpty { (state.pieces, state.piecesInPause) = (state.pieces + 1, state.piecesInPause + (isPaused ? 1 : 0)) }
                 if piece.isEmpty { state.truncationError = parent.script.nestedOutcome.cut }
@@ -139,7 +141,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
                 return Int64(PORTOLAN_STOPPED.rawValue)
             }
             let copy = Array(piece)
-            let borrowed = unsafe BorrowedValue(isRevocable: parent.script.revokesNestedMemory) { unsafe $0.string(copy) }
+            let borrowed = unsafe BorrowedValue(isRevocable: parent.takesRevocableValue()) { unsafe $0.string(copy) }
             unsafe bytes = borrowed
             unsafe place.pointee = UnsafeRawPointer(borrowed.pointer.pointee.bytes)
             return Int64(piece.count)
@@ -152,7 +154,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
         guard let failure = state.withLock(\.failure) else { return nil }
         let borrowed =
             unsafe self.error
-            ?? BorrowedValue(isRevocable: parent.script.revokesNestedMemory) {
+            ?? BorrowedValue(isRevocable: parent.takesRevocableValue()) {
                 unsafe CStorage<portolan_error>.encode(failure, in: &$0)
             }
         unsafe self.error = borrowed
@@ -196,7 +198,7 @@ final class ProbedNestedLoad: @unchecked Sendable {  // … because only the loa
 }
 
 extension ClientScript.NestedOutcome {
-    fileprivate func outcome(for loaded: NestedLoadCache.Outcome) -> NestedLoadCache.Outcome {
+    fileprivate func outcome(for loaded: NestedLoadCache.Outcome, ofFirstNestedLoad isFirst: Bool) -> NestedLoadCache.Outcome {
         guard case .success((let data, let response)) = loaded else { return loaded }
         switch self {
         case .cut(let count): return .success((data.prefix(count), response))
@@ -208,6 +210,8 @@ extension ClientScript.NestedOutcome {
             }
             if random.next() % 4 == 0 { bytes = Array(bytes.prefix(Int(random.next() % UInt64(bytes.count + 1)))) }
             return .success((Data(bytes), response))
+        case .declaring(let declaredLength):
+            return isFirst ? .success((Data(declaredLength.written(to: Array(data.prefix(1 << 16)))), response)) : loaded
         case .loaded, .failing, .silent, .announcing: return loaded
         }
     }
@@ -218,7 +222,7 @@ extension ClientScript.NestedOutcome {
         case .announcing(let length): length
         // The response announces no length, so that the missing bytes show only at the end.
         case .cut: -1
-        case .loaded, .bytes, .mutated, .failing, .silent: Int64(data.count)
+        case .loaded, .bytes, .mutated, .declaring, .failing, .silent: Int64(data.count)
         }
     }
 
@@ -232,7 +236,7 @@ extension ClientScript.NestedOutcome {
         switch self {
         case .cut(let count): LoadError(.truncated, message: "the runner ends the nested body after \(count) bytes")
         case .announcing(let length): LoadError(.truncated, message: "the nested body ends before the \(length) bytes that were announced")
-        case .loaded, .bytes, .mutated, .failing, .silent: nil
+        case .loaded, .bytes, .mutated, .declaring, .failing, .silent: nil
         }
     }
 }

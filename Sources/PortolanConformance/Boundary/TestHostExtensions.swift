@@ -33,7 +33,7 @@ enum TestHostExtensions {
     private static let nestedTable = unsafe Table(
         portolan_nested_table(
             size: UInt32(MemoryLayout<portolan_nested_table>.size), reserved: 0,
-            open: { client, change in unsafe ProbeClient.at(client).openNested(ReadStruct(change.orNil, ReadChange.init)).handle },
+            open: { client, change in unsafe ProbeClient.at(client).openNested(change.orNil).handle },
             response: { nested, place in unsafe ProbedNestedLoad.at(nested).getResponse(place) },
             next: { nested, place in unsafe ProbedNestedLoad.at(nested).next(place) },
             error: { nested in unsafe ProbedNestedLoad.at(nested).getError() },

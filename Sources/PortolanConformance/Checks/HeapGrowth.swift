@@ -41,9 +41,8 @@ extension RuleCatalogue {
                     let deadline = MonotonicTime.now + .milliseconds(100)
                     for index in 0..<500 where MonotonicTime.now < deadline { try perform(index) }
                     instance.keepFew(since: keptCount)
-                } orTooSlow: { time in
-                    CheckSkipped(
-                        "one of the \(what) of '\(load.url)' takes \(time), too long to measure many; give them more time with --timeout")
+                } orSkip: { reason in
+                    CheckSkipped("'\(load.url)': one of the \(what) \(reason); give them more time with --timeout")
                 }
                 guard let growth else { return }
                 context.fail(
@@ -77,11 +76,11 @@ extension CheckContext {
     ///   - budget: The time limit for all rounds.
     ///   - perform: Performs one load; receives its index in the round.
     ///   - settle: Called once, after the first loads and before the measurement.
-    ///   - problem: Makes the error if the loads are too slow for enough rounds within `budget`.
+    ///   - skip: Makes the error if `budget` is too short for a result. Receives the reason, as in `takes 2 ms, …`.
     static func heapGrowth(
         within budget: Duration, longestRound: Int, _ perform: (Int) throws(CheckSkipped) -> Void,
         afterFirst settle: () throws(CheckSkipped) -> Void,
-        orTooSlow problem: (_ time: String) -> CheckSkipped
+        orSkip skip: (_ reason: String) -> CheckSkipped
     ) throws(CheckSkipped) -> HeapGrowth? {
         let start = MonotonicTime.now
         var loadCount = 0
@@ -91,7 +90,9 @@ extension CheckContext {
         }
         let timePerLoad = (MonotonicTime.now - start) / max(1, loadCount)
         let loadsPerRound = min(longestRound, Int(budget / (timePerLoad * (HeapGrowth.roundCount + 2))))
-        guard loadsPerRound >= min(HeapGrowth.smallestRound, longestRound) else { throw problem(ValueFormatting.time(timePerLoad)) }
+        guard loadsPerRound >= min(HeapGrowth.smallestRound, longestRound) else {
+            throw skip("takes \(ValueFormatting.time(timePerLoad)), too long to measure many")
+        }
         for index in 0..<loadsPerRound { try perform(index) }
         try settle()
         // One round is not measured, because it releases memory of earlier loads, which would hide its growth.
@@ -112,11 +113,13 @@ extension CheckContext {
             if smallestGrowth < loadsPerRound * 4 { return nil }
         }
         // Less than the smallest block for every other load, and no time to measure longer: the machine is busy.
-        if smallestGrowth < loadsPerRound * 16, round < HeapGrowth.roundCount * 3 { throw problem(ValueFormatting.time(timePerLoad)) }
+        if smallestGrowth < loadsPerRound * 16, round < HeapGrowth.roundCount * 3 {
+            throw skip("left about \(smallestGrowth / loadsPerRound) bytes, too few to tell a leak from other memory in the time")
+        }
         return HeapGrowth(rounds: round, loadsPerRound: loadsPerRound, bytes: smallestGrowth)
     }
 
-    /// Does the same as ``heapGrowth(within:longestRound:_:afterFirst:orTooSlow:)`` in another check, with short
+    /// Does the same as ``heapGrowth(within:longestRound:_:afterFirst:orSkip:)`` in another check, with short
     /// rounds.
     static func heapGrowth(
         within budget: Duration, _ perform: () throws(CheckSkipped) -> Void, afterFirst settle: () -> Void = {}
@@ -125,8 +128,8 @@ extension CheckContext {
             try perform()
         } afterFirst: { () throws(CheckSkipped) in
             settle()
-        } orTooSlow: { time in
-            CheckSkipped("it had no time to measure the heap: one round takes \(time); give it more time with --timeout")
+        } orSkip: { reason in
+            CheckSkipped("it could not measure the heap: one round \(reason); give it more time with --timeout")
         }
     }
 }

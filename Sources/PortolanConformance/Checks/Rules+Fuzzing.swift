@@ -124,7 +124,7 @@ extension RuleCatalogue {
                     var script = CheckContext.script(for: load)
                     // Half of the bodies differ only a little from the right one, so that the plugin reads all of them.
                     script.nestedOutcome = random.next() % 2 == 0 ? .bytes(bytes()) : .mutated(random.next())
-                    script.nestedPieceSize = 1 << Int(random.next() % 12)
+                    script.nestedPieces = .ofSize(1 << Int(random.next() % 12))
                     if try context.recordWhenIdle(context.request(load.url), of: instance, script) == nil {
                         return context.fail("'\(load.url)' did not end with a nested body of random bytes")
                     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolan
 import FoundationEssentials
 import PortolanCore
 import PortolanPlugins
@@ -175,7 +176,7 @@ extension RuleCatalogue {
             let oldInstance = try context.instance()
             let copy = try ProbedLibrary.copy(of: context.libraryPath())
             guard let entry = try ProbedLibrary(at: copy.path, on: context.instanceContext).entry,
-                let pointer = unsafe entry(PortolanVersion.major)
+                let pointer = unsafe entry(PORTOLAN_ABI_MAJOR)
             else {
                 throw CheckSkipped("a copy of the library does not open (DESC-13)")
             }

@@ -264,7 +264,7 @@ extension RuleCatalogue {
                 switch additionalLoads {
                 case .large: try? context.eachRecord(.large, addFindings)
                 case .pauses: try? context.eachVariant(of: scenario, pausing: true, addFindings)
-                case .head: try? context.eachVariant(of: scenario, method: .head, addFindings)
+                case .head: try? context.eachHead(of: scenario, addFindings)
                 case .otherEnds(let withStops): try? context.eachUnusualEnd(withStops: withStops, addFindings)
                 case .fields: try? context.eachVariant(of: scenario, fields: fields, addFindings)
                 case .policies: try? context.eachVariant(of: scenario, policies: CachePolicy.allCases, addFindings)

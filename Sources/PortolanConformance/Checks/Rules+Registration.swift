@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolan
 import PortolanCore
 import PortolanPlugins
 
@@ -187,7 +188,7 @@ extension CheckContext {
         // `try?` because DESC-13 checks whether a copy opens.
         guard let path = target.library, let copy = try? ProbedLibrary.copy(of: path),
             let library = try? ProbedLibrary(at: copy.path, on: instanceContext),
-            let entry = try? library.entry, let pointer = unsafe entry(PortolanVersion.major),
+            let entry = try? library.entry, let pointer = unsafe entry(PORTOLAN_ABI_MAJOR),
             case .started(let instance)? = try? unsafe ProbedInstance.start(DescribedPlugin(pointer), configuration, on: instanceContext)
         else { return nil }
         let bodies = try loads.map { load throws(CheckSkipped) in try follow(load, of: instance).last?.body }

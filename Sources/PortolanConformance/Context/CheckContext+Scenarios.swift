@@ -219,22 +219,41 @@ extension CheckContext {
         return record
     }
 
-    /// Calls `body` with the records of variants of each load: with `method`, with `fields`, with pauses, with each of
-    /// `policies`, and with each of `marks` appended to the URL, if a handler accepts the resulting request. A load
-    /// that takes more than a second is stopped and ignored.
+    /// Calls `body` with the records of loads with the method HEAD, of the URLs whose GET ends. Adds a failure if such
+    /// a load does not end in the usual time.
+    func eachHead(of scenario: ConformanceRule.Scenario, _ body: (ConformanceLoad, LoadRecord) -> Void) throws(CheckSkipped) {
+        let instance = try instance()
+        for load in try loads(scenario) where areAllLoadsIdle {
+            var request = try request(load.url)
+            guard try perform(request, of: instance, Self.script(for: load)).isIdle else { continue }
+            request.method = .head
+            guard try handler(for: request, of: instance) != nil else { continue }
+            let probedLoad = try make(request, of: instance, Self.script(for: load))
+            try probedLoad.start()
+            let ends = probedLoad.waitUntilIdle(loadTimeLimit)
+            if !ends {
+                fail("'\(load.url)' did not end with the method HEAD within \(ValueFormatting.time(loadTimeLimit)), but it ends with GET")
+                probedLoad.stop()
+            }
+            if let record = recordWhenIdle(probedLoad, within: stopTimeLimit), ends { body(load, record) }
+        }
+        if areAllLoadsIdle { instance.end() }
+    }
+
+    /// Calls `body` with the records of variants of each load: with `fields`, with pauses, with each of `policies`, and
+    /// with each of `marks` appended to the URL, if a handler accepts the resulting URL. A load that takes more than a
+    /// second is stopped and ignored.
     func eachVariant(
-        of scenario: ConformanceRule.Scenario, method: HTTPRequest.Method = .get, marks: [String] = [""], fields: HTTPFields = [:],
-        policies: [CachePolicy] = [.useProtocol], pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
+        of scenario: ConformanceRule.Scenario, marks: [String] = [""], fields: HTTPFields = [:], policies: [CachePolicy] = [.useProtocol],
+        pausing: Bool = false, _ body: (ConformanceLoad, LoadRecord) -> Void
     ) throws(CheckSkipped) {
         let instance = try instance()
         for load in try loads(scenario) {
             for (mark, policy) in marks.flatMap({ mark in policies.map { (mark, $0) } }) {
                 // `try?` because a text that is no URL never reaches a plugin.
-                guard var request = try? request(load.url + mark) else { continue }
-                request.method = method
+                guard var request = try? request(load.url + mark), try handler(for: request, of: instance) != nil else { continue }
                 for field in fields { request.fields[field.name] = field.value }
                 request.cachePolicy = policy
-                guard try handler(for: request, of: instance) != nil else { continue }
                 var script = Self.script(for: load)
                 if pausing { script.pauses = .each }
                 let probedLoad = try make(request, of: instance, script)
@@ -311,14 +330,15 @@ extension CheckContext {
     }
 
     /// The request and the client script of an upload of `pieces` to the URL of a load.
+    ///
+    /// - Parameter length: The length that the request announces, which can be larger than that of the pieces.
     func upload(_ load: ConformanceLoad, _ pieces: [[UInt8]], length: Int64?) throws(CheckSkipped) -> (Request, ClientScript) {
         var request = try request(load.url)
-        // Joins whole pieces, because joining byte by byte is slow in a debug build, and many loads run this code.
-        let bytes = pieces.reduce(into: [UInt8]()) { $0 += $1 }
         request.method = .post
-        request.body =
-            length == nil
-            ? Body(length: nil, isRewindable: true) { () throws(LoadError) in try Body.bytes(bytes).makeReader() } : .bytes(bytes)
+        request.body = Body(length: length, isRewindable: true) { () throws(LoadError) in
+            // Joins whole pieces, because joining byte by byte is slow in a debug build.
+            try Body.bytes(pieces.reduce(into: [UInt8]()) { $0 += $1 }).makeReader()
+        }
         var script = Self.script(for: load)
         script.body = pieces
         return (request, script)

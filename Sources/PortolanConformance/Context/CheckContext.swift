@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CPortolan
 import PortolanCore
 import PortolanPlugins
 
@@ -106,7 +107,7 @@ final class CheckContext {
     /// The plugin as it describes itself. DESC-05 reports its flaws.
     func description() throws(CheckSkipped) -> DescribedPlugin {
         if case .handler(let makeHandler) = target.source { return try exported(makeHandler) }
-        guard let pointer = unsafe try entry()(PortolanVersion.major) else {
+        guard let pointer = unsafe try entry()(PORTOLAN_ABI_MAJOR) else {
             throw CheckSkipped("the entry function returns NULL to a host of this major version (DESC-04)")
         }
         return try unsafe DescribedPlugin(pointer)

@@ -90,10 +90,15 @@ public struct ConformanceTarget: Sendable {
     }
 
     /// Returns a text about loads with the middle of their longest URLs left out. Otherwise a `data:` URL with an
-    /// archive would hide what the text says.
+    /// archive would hide what the text says. If two URLs then look the same, each has its number in the manifest.
     func abbreviatingURLs(in text: String) -> String {
-        let longURLs = loads.map(\.url).filter { $0.utf8.count > 200 }.sorted { $0.utf8.count > $1.utf8.count }
-        return longURLs.reduce(text) { text, url in text.replacing(url, with: "\(url.prefix(120))…\(url.suffix(60))") }
+        let longURLs = loads.map(\.url).enumerated().filter { $1.count > 200 }.map { (number: $0 + 1, url: $1) }
+        func ends(of url: String) -> [Substring] { [url.prefix(120), url.suffix(60)] }
+        return longURLs.sorted { $0.url.count > $1.url.count }.reduce(text) { text, long in
+            guard text.contains(long.url) else { return text }
+            let isUnique = longURLs.allSatisfy { $0.url == long.url || ends(of: $0.url) != ends(of: long.url) }
+            return text.replacing(long.url, with: ends(of: long.url).joined(separator: isUnique ? "…" : "…(URL \(long.number))…"))
+        }
     }
 
     /// The path of the library; `nil` for a handler of this process.

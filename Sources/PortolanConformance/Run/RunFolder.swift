@@ -20,7 +20,7 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
     /// The run continues while any process has this descriptor open.
     let lifeDescriptor: Int32
     /// The processes that keep the servers of the run.
-    private var keepers: [ServiceKeeper] = []
+    private var supervisors: [ServiceSupervisor] = []
 
     package struct CreationError: Error, CustomStringConvertible {
         package let description: String
@@ -98,21 +98,21 @@ package final class RunFolder: @unchecked Sendable {  // … because it is used 
 
     // MARK: Processes
 
-    func add(_ keeper: ServiceKeeper) {
-        keepers.append(keeper)
-        RunnerSignals.add(processID: keeper.processID, orderWriteEnd: keeper.lifeDescriptor)
+    func add(_ supervisor: ServiceSupervisor) {
+        supervisors.append(supervisor)
+        RunnerSignals.add(processID: supervisor.processID, orderWriteEnd: supervisor.lifeDescriptor)
     }
 
-    func remove(_ keeper: ServiceKeeper) {
-        keepers.removeAll { $0.processID == keeper.processID }
-        RunnerSignals.remove(processID: keeper.processID)
+    func remove(_ supervisor: ServiceSupervisor) {
+        supervisors.removeAll { $0.processID == supervisor.processID }
+        RunnerSignals.remove(processID: supervisor.processID)
     }
 
     /// Closes the descriptors that keep the servers running, in a process that was forked.
-    func closeKeeperDescriptors() {
-        for keeper in keepers {
-            close(keeper.lifeDescriptor)
-            close(keeper.reportReadEnd)
+    func closeServiceDescriptors() {
+        for supervisor in supervisors {
+            close(supervisor.lifeDescriptor)
+            close(supervisor.reportReadEnd)
         }
     }
 

@@ -9,13 +9,13 @@ import PortolanCore
     import Musl
 #endif
 
-/// Handles SIGINT, SIGTERM and SIGHUP in the runner's process. The supervisors and the keepers of servers end their
+/// Handles SIGINT, SIGTERM and SIGHUP in the runner's process. The supervisors of checks and of servers end their
 /// processes, the folder is removed, and the process exits with the status 128 plus the signal's number.
 enum RunnerSignals {
     private static let numbers = [SIGINT, SIGTERM, SIGHUP]
     private static let capacity = 128
 
-    /// The process ID of each supervisor and keeper (0 in an unused entry), and the descriptor of the pipe whose end it
+    /// The process ID of each supervisor (0 in an unused entry), and the descriptor of the pipe whose end it
     /// waits for.
     // … because a signal handler can access nothing else, and only the runner's one thread changes them
     nonisolated(unsafe) private static var supervisors = {

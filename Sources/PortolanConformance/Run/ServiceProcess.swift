@@ -13,8 +13,8 @@ package import PortolanPlugins
 
 /// A running server that loads need, and what it prints.
 ///
-/// A separate process, the keeper, starts the server and ends it when this process closes a pipe or ends in any way.
-/// The keeper also ends every process that the server has started, in any process group or session.
+/// A separate process, the server's supervisor, starts the server and ends it when this process closes a pipe or ends
+/// in any way. The supervisor also ends every process that the server has started, in any process group or session.
 package final class ServiceProcess {
     package struct Problem: Error {
         /// As in `it ended with status 1: bind: Address already in use`.
@@ -26,9 +26,9 @@ package final class ServiceProcess {
     package let address: String
     private let program: String
     private let outputPath: String
-    private let keeper: ServiceKeeper
+    private let supervisor: ServiceSupervisor
     private let folder: RunFolder
-    private var (hasPrintedReadyText, hasEnded) = (false, false)
+    private var (hasPrintedReadyText, endWasCalled) = (false, false)
     /// How the server has ended, or why it was not started. `nil` while it runs.
     private var endPhrase: String?
 
@@ -51,7 +51,7 @@ package final class ServiceProcess {
         let output = "\(folder.path)/service-\(name).log"
         (self.name, self.folder, address, outputPath) = (name, folder, "127.0.0.1:\(port)", output)
         program = service.command[0]
-        keeper = try ServiceKeeper.start(
+        supervisor = try ServiceSupervisor.start(
             command, in: workingFolder, writingTo: output, readyText: service.readyText, endLimit: Self.endLimit, folder)
         try waitUntilReady(service, port)
     }
@@ -68,8 +68,8 @@ package final class ServiceProcess {
                 let missing = service.readyText.map { "did not print '\(Text.oneLine($0, limit: 80))'" } ?? "accepted no connection"
                 throw Problem(phrase: "it \(missing) within \(Self.startLimit.components.seconds) s" + outputPhrase)
             }
-            // The server may have stopped the keeper.
-            kill(keeper.processID, SIGCONT)
+            // The server may have stopped the supervisor.
+            kill(supervisor.processID, SIGCONT)
             Polling.sleep(Self.pollInterval)
         }
     }
@@ -77,7 +77,7 @@ package final class ServiceProcess {
     /// How the server has ended before ``end()``, as in `it ended with status 1`. `nil` while it runs, and while a
     /// server that ended with status 0 has left other processes.
     package func problem() -> String? {
-        while endPhrase == nil, !hasEnded, let report = nextReport() {
+        while endPhrase == nil, !endWasCalled, let report = nextReport() {
             switch report {
             case (.ready, _): hasPrintedReadyText = true
             case (.ended, let status):
@@ -85,44 +85,45 @@ package final class ServiceProcess {
                 endPhrase = signal == 0 ? "it ended with status \((status >> 8) & 0xFF)" : "the signal \(signal) ended it"
             case (.notStarted, let number):
                 endPhrase = "the program '\(program)' \(number == ENOENT ? "was not found" : "can't be started (errno \(number))")"
-            case (.lost, _): endPhrase = "the process that keeps it was killed"
+            case (.lost, _): endPhrase = "the process of portolan that supervises it was killed"
             }
         }
         return endPhrase
     }
 
-    /// Returns the next report of the keeper; `nil` if there is none now.
-    private func nextReport() -> (ServiceKeeper.Report, Int32)? {
-        var descriptor = pollfd(fd: keeper.reportReadEnd, events: Int16(POLLIN), revents: 0)
+    /// Returns the next report of the supervisor; `nil` if there is none now.
+    private func nextReport() -> (ServiceSupervisor.Report, Int32)? {
+        var descriptor = pollfd(fd: supervisor.reportReadEnd, events: Int16(POLLIN), revents: 0)
         guard unsafe poll(&descriptor, 1, 0) == 1 else { return nil }
         var numbers: [Int32] = [0, 0]
-        let count = unsafe read(keeper.reportReadEnd, &numbers, ServiceKeeper.Report.size)
-        guard count == ServiceKeeper.Report.size, let report = ServiceKeeper.Report(rawValue: numbers[0]) else { return (.lost, 0) }
+        let count = unsafe read(supervisor.reportReadEnd, &numbers, ServiceSupervisor.Report.size)
+        guard count == ServiceSupervisor.Report.size, let report = ServiceSupervisor.Report(rawValue: numbers[0]) else { return (.lost, 0) }
         return (report, numbers[1])
     }
 
-    /// Asks the keeper to end the server, and does not wait.
+    /// Asks the supervisor to end the server, and does not wait.
     package func requestEnd() {
-        guard !hasEnded else { return }
+        guard !endWasCalled else { return }
+        // Reads the reports that have arrived, so that `problem()` still knows whether the server ended before this.
         _ = problem()
-        SupervisorHandle.requestEnd(of: keeper.processID)
+        SupervisorHandle.requestEnd(of: supervisor.processID)
     }
 
     /// Ends the server and all of its processes with SIGTERM, and after two seconds with SIGKILL. The second call does
     /// nothing.
     package func end() {
-        guard !hasEnded else { return }
+        guard !endWasCalled else { return }
         requestEnd()
-        hasEnded = true
-        folder.remove(keeper)
-        for descriptor in [keeper.lifeDescriptor, keeper.reportReadEnd] { close(descriptor) }
+        endWasCalled = true
+        folder.remove(supervisor)
+        for descriptor in [supervisor.lifeDescriptor, supervisor.reportReadEnd] { close(descriptor) }
         var status: Int32 = 0
-        let deadline = MonotonicTime.now + Self.endLimit + ServiceKeeper.killLimit + .seconds(3)
+        let deadline = MonotonicTime.now + Self.endLimit + ServiceSupervisor.killLimit + .seconds(3)
         while true {
-            let process = unsafe waitpid(keeper.processID, &status, WNOHANG)
-            if process == keeper.processID || (process < 0 && errno != EINTR) { return }
-            // The server may have stopped the keeper again.
-            kill(keeper.processID, MonotonicTime.now > deadline ? SIGKILL : SIGCONT)
+            let process = unsafe waitpid(supervisor.processID, &status, WNOHANG)
+            if process == supervisor.processID || (process < 0 && errno != EINTR) { return }
+            // The server may have stopped the supervisor again.
+            kill(supervisor.processID, MonotonicTime.now > deadline ? SIGKILL : SIGCONT)
             Polling.sleep(Self.pollInterval)
         }
     }

@@ -216,7 +216,7 @@ final class SupervisorHandle {
         requestEnd(of: processID)
     }
 
-    /// Sends SIGTERM to a supervisor or keeper, which may be stopped. The function is async-signal-safe.
+    /// Sends SIGTERM to a supervisor, which may be stopped. The function is async-signal-safe.
     static func requestEnd(of processID: pid_t) {
         kill(processID, SIGTERM)
         kill(processID, SIGCONT)

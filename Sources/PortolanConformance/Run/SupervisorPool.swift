@@ -85,7 +85,7 @@ struct SupervisorPool {
     }
 
     /// Kills the processes that a supervisor left when it ended. They are children of this process now. The servers are
-    /// not, because their keepers are their parents. Tries for five seconds.
+    /// not, because their supervisors are their parents. Tries for five seconds.
     private func endOrphans() {
         let ownProcesses = otherChildren.union(supervisors.map(\.processID))
         let deadline = MonotonicTime.now + .seconds(5)

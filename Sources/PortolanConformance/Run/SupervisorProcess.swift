@@ -43,7 +43,7 @@ struct SupervisorProcess {
         _ = portolan_adopt_descendants(1)
         // A plugin can have stopped this process.
         _ = portolan_signal_at_end_of_parent(SIGCONT)
-        runner.folder?.closeKeeperDescriptors()
+        runner.folder?.closeServiceDescriptors()
         guard getppid() == runnerProcess else { exitNow() }
         while let order = nextOrder(), checks.indices.contains(order.number) {
             runCheck(checks[order.number], order).write(to: reportWriteEnd)

@@ -3,16 +3,16 @@
 import FoundationEssentials
 import Synchronization
 
-/// The delegate of calls that return a whole body. It collects the body in memory, and forwards the other events to the
-/// caller's delegate.
-final class BodyAccumulator: DelegatingDelegate {
+/// The delegate of calls that return a whole body. It keeps the response and the body, and forwards the other events to
+/// the caller's delegate.
+final class BodyAccumulator: ForwardingDelegate {
     typealias Outcome = Result<(Data, Response), LoadError>
 
     fileprivate struct State {
         var response: Response?
         var body = Data()
         var outcome: Outcome?
-        var waiter: (@Sendable (Outcome) -> Void)?
+        var completion: (@Sendable (Outcome) -> Void)?
     }
 
     /// The maximum number of bytes that are reserved before the body arrives. A response can announce a longer body.
@@ -29,10 +29,10 @@ final class BodyAccumulator: DelegatingDelegate {
         waitingThread = thread
     }
 
-    /// Notifies the waiter if the task was released while it was suspended.
+    /// Calls the completion if the task was released while it was suspended.
     deinit {
-        guard let waiter = state.withLock({ $0.waiter.take() }) else { return }
-        waiter(.failure(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")))
+        guard let completion = state.withLock({ $0.completion.take() }) else { return }
+        completion(.failure(LoadError(.cancelled, message: "the task was released while it was suspended; keep it, or cancel it")))
     }
 
     /// Removes and returns the result, if the load has ended.
@@ -43,7 +43,7 @@ final class BodyAccumulator: DelegatingDelegate {
     /// Calls `receive` once, when the load has ended. If the load has already ended, calls `receive` immediately.
     func whenEnded(_ receive: @escaping @Sendable (Outcome) -> Void) {
         let outcome = state.withLock { state -> Outcome? in
-            if state.outcome == nil { state.waiter = receive }
+            if state.outcome == nil { state.completion = receive }
             return state.outcome.take()
         }
         if let outcome { receive(outcome) }
@@ -69,12 +69,12 @@ final class BodyAccumulator: DelegatingDelegate {
     func loadTask(_ task: LoadTask, didEndWith error: LoadError?) {
         defer { waitingThread?.end() }
         forwardEnd(of: task, error)
-        let waiting = state.withLock { state -> (waiter: @Sendable (Outcome) -> Void, outcome: Outcome)? in
+        let waiting = state.withLock { state -> (completion: @Sendable (Outcome) -> Void, outcome: Outcome)? in
             state.setOutcome(error)
-            guard let waiter = state.waiter.take(), let outcome = state.outcome.take() else { return nil }
-            return (waiter, outcome)
+            guard let completion = state.completion.take(), let outcome = state.outcome.take() else { return nil }
+            return (completion, outcome)
         }
-        if let waiting { waiting.waiter(waiting.outcome) }
+        if let waiting { waiting.completion(waiting.outcome) }
     }
 }
 

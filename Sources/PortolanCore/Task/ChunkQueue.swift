@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// If more bytes are buffered than the limit, the handler is paused. It is resumed when at most half of the limit is
 /// still buffered. The buffer holds at most the limit and one delivery.
-final class ChunkQueue: DelegatingDelegate {
+final class ChunkQueue: ForwardingDelegate {
     typealias Piece = Result<[UInt8]?, LoadError>
     typealias ResponseResult = Result<Response, LoadError>
 

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Decides each redirect: first the policy, then the delegate. The task follows the redirect.
+/// Decides each redirect: first the policy, then the delegate. If neither declines, the task follows the redirect.
 extension DelegateClient {
     func wasRedirected(to request: Request, redirectResponse response: Response) -> Flow {
         guard let task else { return .stopped }
@@ -18,23 +18,23 @@ extension DelegateClient {
                 return .keepGoing
             }
             task.loader.logRemovedFields(from: request, leaving: successor, task)
-            return decide(on: successor, response, of: task)
+            return askDelegate(about: successor, response, of: task)
         } catch {
             task.end(with: error)
             return .stopped
         }
     }
 
-    private func decide(on successor: Request, _ response: Response, of task: LoadTask) -> Flow {
+    private func askDelegate(about successor: Request, _ response: Response, of task: LoadTask) -> Flow {
         let box = DecisionBox { [weak task] in task?.follow(successor, wasDeferred: true) }
-        let decide = { @Sendable [weak task] (decision: RedirectDecision) in
-            guard box.decide(decision) == .late, let task else { return }
+        let answer = { @Sendable [weak task] (decision: RedirectDecision) in
+            guard box.record(decision) == .late, let task else { return }
             switch decision {
             case .follow(let request): task.follow(request, wasDeferred: true)
             case .deliver: task.declineRedirect()
             }
         }
-        task.notifyDelegate(.redirect(successor, response, decide))
+        task.notifyDelegate(.redirect(successor, response, answer))
         switch box.endDelivery() {
         case .follow(let request):
             task.follow(request, wasDeferred: false)
@@ -45,8 +45,8 @@ extension DelegateClient {
     }
 }
 
-/// The caller's decision about a redirect. It can come during the delivery of the redirect, or later. A caller that
-/// releases the callback without a decision follows the redirect.
+/// The delegate's decision about a redirect. It can come during the delivery of the redirect, or later. If the delegate
+/// releases the callback without a decision, the task follows the redirect.
 private final class DecisionBox: Sendable {
     /// When a decision arrives.
     enum Arrival {
@@ -78,7 +78,7 @@ private final class DecisionBox: Sendable {
         if case .deferred = state.withLock({ $0 }) { onRelease() }
     }
 
-    func decide(_ decision: RedirectDecision) -> Arrival {
+    func record(_ decision: RedirectDecision) -> Arrival {
         state.withLock { state in
             switch state {
             case .delivering:
@@ -94,7 +94,7 @@ private final class DecisionBox: Sendable {
 
     /// Ends the delivery of the redirect.
     ///
-    /// - Returns: the decision; `nil` if the caller defers it.
+    /// - Returns: the decision; `nil` if the delegate defers it.
     func endDelivery() -> RedirectDecision? {
         state.withLock { state in
             guard case .decided(let decision) = state else {

@@ -121,7 +121,7 @@ extension LoadTask {
     /// The delegate of the loader, if it is not the delegate of the task.
     private var otherLoaderDelegate: (any LoaderDelegate)? {
         var own: any LoadDelegate = delegate
-        while let inner = (own as? any DelegatingDelegate)?.delegate { own = inner }
+        while let inner = (own as? any ForwardingDelegate)?.delegate { own = inner }
         return loader.delegateOfNewTasks.flatMap { $0 === own ? nil : $0 }
     }
 
@@ -141,7 +141,7 @@ extension LoadTask {
 }
 
 /// A delegate that handles some events itself, and forwards the other events to another delegate, if there is one.
-package protocol DelegatingDelegate: LoadDelegate {
+package protocol ForwardingDelegate: LoadDelegate {
     var delegate: (any LoadDelegate)? { get }
 }
 
@@ -150,7 +150,7 @@ private final class NoDelegate: LoadDelegate {
     static let shared = NoDelegate()
 }
 
-extension DelegatingDelegate {
+extension ForwardingDelegate {
     private var decider: any LoadDelegate { delegate ?? NoDelegate.shared }
 
     /// Forwards the end of a task, except to the delegate of a loader that has received the loader's end before.

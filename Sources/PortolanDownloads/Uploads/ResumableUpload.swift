@@ -271,7 +271,7 @@ private struct InterimFields: Sendable {
     var fields = UploadFields(HTTPFields())
 }
 
-private final class InterimObserver: DelegatingDelegate {
+private final class InterimObserver: ForwardingDelegate {
     let delegate: (any LoadDelegate)?
     private let state = Mutex(InterimFields())
 

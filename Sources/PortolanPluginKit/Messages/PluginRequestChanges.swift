@@ -33,7 +33,8 @@ public struct PluginRequestChanges: Sendable {
     }
 
     /// The changes for the nested load of a layered handler: GET of another URL, and no fields and body of the load's
-    /// request. With the load's own method, a HEAD request would find no body to decode.
+    /// request. With the load's own method, a HEAD request would find no body to decode. If you pass the body on, set
+    /// the method, too.
     public static func nested(_ url: String) -> Self { Self(url: url, method: "GET", dropsBody: true, dropsFields: true) }
 }
 

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CPortolan
+package import CPortolan
 import HTTPTypes
-import PortolanCore
+package import PortolanCore
 
 extension Request {
+    /// Does the same as ``applying(_:)`` for a nested load of the conformance checks.
+    ///
+    /// - Throws: ``LoadError/Code/protocolViolation``
+    package func nested(_ change: UnsafePointer<portolan_change>, of handler: String) throws(LoadError) -> Request {
+        do throws(ContractViolation) {
+            return try unsafe applying(change)
+        } catch {
+            throw LoadError(error, by: handler)
+        }
+    }
+
     /// Returns this request with a plugin's changes. Everything else stays, including `visitedHandlers` and unknown
     /// properties.
     ///

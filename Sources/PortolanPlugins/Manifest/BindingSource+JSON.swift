@@ -16,20 +16,22 @@ extension BindingSource {
                 return location == "system"
             } ?? false
         functions = try object.required("functions") { value throws(ManifestProblem) in
-            try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try value.text()) }
+            try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in NamedValue(name, try value.text()) }
         }
         structs =
             try object.optional("structs") { value throws(ManifestProblem) in
                 try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
                     let fields = try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
-                        Named(name, try StructFieldSource(value))
+                        NamedValue(name, try StructFieldSource(value))
                     }
-                    return Named(name, fields)
+                    return NamedValue(name, fields)
                 }
             } ?? []
         callbacks =
             try object.optional("callbacks") { value throws(ManifestProblem) in
-                try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in Named(name, try CallbackSource(value)) }
+                try ManifestObject(value, names: nil).map { name, value throws(ManifestProblem) in
+                    NamedValue(name, try CallbackSource(value))
+                }
             } ?? []
         let step = { (value: JSONValue) throws(ManifestProblem) in try StepSource(value) }
         setup = try object.optional("setup") { value throws(ManifestProblem) in try value.list(1...128, step) } ?? []
@@ -219,7 +221,7 @@ extension ErrorSource {
             try object.optional("codes") { value throws(ManifestProblem) in
                 let object = try ManifestObject(value, names: nil)
                 guard object.members.count <= 256 else { throw ManifestProblem("has over 256 members") }
-                return try object.map { name, value throws(ManifestProblem) in Named(name, try value.text()) }
+                return try object.map { name, value throws(ManifestProblem) in NamedValue(name, try value.text()) }
             } ?? []
         message = try object.optional("message") { value throws(ManifestProblem) in try value.text() }
         text = try object.optional("text") { value throws(ManifestProblem) in try CallSource(value) }

@@ -234,7 +234,7 @@ import Testing
         ("import os, signal; os.kill(os.getppid(), signal.SIGSTOP)", "passed   LIFE-06"),
         ("import os; os.fork() or os.execvp('yes', ['yes'])", "passed   LIFE-06"),
         ("import os; os.execvp('yes', ['yes'])", "it did not print 'finger: serves' within 10 s"),
-        ("import os; os.kill(os.getppid(), 9); os.execvp('sleep', ['sleep', '60'])", "the process that keeps it was killed"),
+        ("import os; os.kill(os.getppid(), 9); os.execvp('sleep', ['sleep', '60'])", "portolan that supervises it was killed"),
         ("import os; os.execvp('no-such-program', ['x'])", "it ended with status 1: FileNotFoundError"),
     ])
     func strangeServerDoesNotHangTheCommand(code: String, text: String) throws {

@@ -139,8 +139,8 @@ private let hasRust = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(
             ),
             (
                 "field",
-                "the field 'X-A' is malformed, which breaks SEC-08: its name is a token, and its value has no NUL, CR, LF "
-                    + "or other control character"
+                "the field 'X-A' is malformed (SEC-08): the name must be a token, and the value must not contain NUL, CR, LF "
+                    + "or another control character"
             ),
             (
                 "type",

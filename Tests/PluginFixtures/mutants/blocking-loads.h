@@ -333,6 +333,10 @@ static void serve_echo(subject_load *load) {
     whole[0] = 0;
     free(whole);
 #endif
+#ifdef SEC_09c
+    char *volatile announced = load->request->body_length > 0 ? malloc((size_t)load->request->body_length) : NULL;
+    free(announced);
+#endif
     if (respond(load, load->request->body_length) == PORTOLAN_STOPPED) return;
 #ifdef CANCEL_07
     for (;;) {

@@ -41,6 +41,9 @@ static int64_t response_length(subject_load *load) {
 }
 
 static portolan_flow finish_and_stop(subject_load *load) {
+#ifdef ORDER_02e
+    if (portolan_equal(load->request->method, PORTOLAN_STRING("HEAD"))) return PORTOLAN_WAIT;
+#endif
     finish(load);
     return PORTOLAN_STOPPED;
 }

@@ -95,6 +95,9 @@ static void forward_events(subject_load *load, portolan_nested *inner) {
         /* Loses what does not fit in its buffer. */
         if (count > 65536) count = 65536;
 #endif
+#ifdef ORDER_02f
+        if (portolan_equal(load->request->method, PORTOLAN_STRING("HEAD"))) return;
+#endif
         if (needs_only_first_byte) count = 1;
         if (load->client->did_load(load->client, bytes, (size_t)count) == PORTOLAN_STOPPED) return;
         if (needs_only_first_byte) return finish(load);
@@ -118,6 +121,9 @@ static void serve_nest(subject_load *load) {
     return;
 #endif
     portolan_change change = { .size = sizeof change, .url = PORTOLAN_TEXT("data:,inner"), .drops_fields = 1, .drops_body = 1 };
+#ifdef ORDER_02f
+    change.method = PORTOLAN_STRING("GET");
+#endif
     char *large_url = NULL;
     if (is_host(load, "nest-large")) {
         size_t length = strlen("data:,") + NEST_LARGE;

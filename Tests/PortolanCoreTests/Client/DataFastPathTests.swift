@@ -6,7 +6,7 @@ import Testing
 @testable import PortolanCore
 
 /// The fast path delivers data without the state machine. Where the fast path applies, it must change the state as the
-/// state machine does. The tests compare both in every state that four bytes can represent.
+/// state machine does. The tests compare both in every combination of a phase and the eleven flags.
 @Suite struct DataFastPathTests {
     private static let states = EventStateMachine.Phase.allCases.flatMap { phase in
         (0..<UInt16(1 << 11)).map { EventStateMachine(phase: phase, flags: EventStateMachine.Flags(rawValue: $0)) }
@@ -19,14 +19,14 @@ import Testing
     @Test func fastPathBeginMatchesTheStateMachine() {
         var fastPathCount = 0
         for state in Self.states {
-            let machine = Atomic(state)
-            let usesFastPath = machine.tryBeginDataFastPath()
-            let stateAfter = machine.load(ordering: .relaxed)
+            let atomicState = Atomic(state)
+            let usesFastPath = atomicState.tryBeginDataFastPath()
+            let stateAfter = atomicState.load(ordering: .relaxed)
             if usesFastPath { fastPathCount += 1 } else { #expect(stateAfter == state) }
             for rules in Self.rules where usesFastPath {
-                var stateMachine = state
-                #expect(stateMachine.begin(.data, rules: rules) == .deliver)
-                #expect(stateMachine == stateAfter)
+                var reference = state
+                #expect(reference.begin(.data, rules: rules) == .deliver)
+                #expect(reference == stateAfter)
             }
         }
         #expect(fastPathCount == 1)
@@ -35,17 +35,17 @@ import Testing
     @Test func fastPathEndMatchesTheStateMachine() {
         var fastPathCount = 0
         for state in Self.states {
-            let machine = Atomic(state)
-            let usesFastPath = machine.tryEndDataFastPath()
-            let stateAfter = machine.load(ordering: .relaxed)
+            let atomicState = Atomic(state)
+            let usesFastPath = atomicState.tryEndDataFastPath()
+            let stateAfter = atomicState.load(ordering: .relaxed)
             guard usesFastPath else {
                 #expect(stateAfter == state)
                 continue
             }
             fastPathCount += 1
-            var stateMachine = state
-            #expect(stateMachine.endDelivery(of: .data, flow: .keepGoing) == .flow(.keepGoing))
-            #expect(stateMachine == stateAfter)
+            var reference = state
+            #expect(reference.endDelivery(of: .data, flow: .keepGoing) == .flow(.keepGoing))
+            #expect(reference == stateAfter)
         }
         #expect(fastPathCount == 1)
     }

@@ -196,7 +196,7 @@ struct HTTP2ResendTests {
     }
 
     @Test(arguments: [100, 1000]) func nginxServesAllLoadsDespiteItsLimitPerConnection(_ loadCount: Int) async throws {
-        var request = try Request(TestServers.shared.url(.nginxHTTP2Tenth, "/hello.txt", host: "127.0.0.1"))
+        var request = try Request(TestServers.shared.url(.nginxHTTP2TenRequests, "/hello.txt", host: "127.0.0.1"))
         request.httpVersion = .http2
         let loader = Loader.http()
         let delegates = (0..<loadCount).map { _ in RecordingDelegate() }

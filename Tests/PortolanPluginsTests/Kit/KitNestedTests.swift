@@ -33,7 +33,8 @@ import Testing
         waitUntilIdle()
     }
 
-    /// Otherwise a plugin that decodes the nested body would have nothing to decode.
+    /// Otherwise a plugin that decodes the nested body would have nothing to decode. This plugin delivers what it gets,
+    /// also for HEAD.
     @Test func nestedLoadOfAHeadRequestHasABody() throws {
         let registry = ProtocolRegistry()
         registry.register(DataHandler())

@@ -14,8 +14,8 @@
 
 PORTOLAN_BEGIN
 
-/// The functions. helpers.h describes each under its name with the prefix `portolan_`. They keep nothing, and call nothing but
-/// the client and the nested load that they receive.
+/// The functions. helpers.h describes each under its name with the prefix `portolan_`. They keep no pointer after they
+/// return, and call only the client and the nested load that they receive.
 typedef struct portolan_helper_table {
     uint32_t size, reserved;
 
@@ -29,13 +29,13 @@ typedef struct portolan_helper_table {
     int32_t (*equal)(portolan_string a, portolan_string b);
     /// `portolan_equal_ignoring_case`. [any]
     int32_t (*equal_ignoring_case)(portolan_string a, portolan_string b);
-    /// `portolan_find_field`. The result is borrowed for as long as the fields. [any]
+    /// `portolan_find_field`. The result is valid as long as the fields are. [any]
     const portolan_field *PORTOLAN_NULLABLE (*PORTOLAN_NONNULL find_field)(const portolan_field *PORTOLAN_NULLABLE fields, size_t count,
                                                                          portolan_string name);
-    /// `portolan_find_property`. The result is borrowed for as long as the properties. [any]. Check: PROP-02
+    /// `portolan_find_property`. The result is valid as long as the properties are. [any]. Check: PROP-02
     const portolan_property *PORTOLAN_NULLABLE (*PORTOLAN_NONNULL find_property)(const portolan_property *PORTOLAN_NULLABLE properties,
                                                                                size_t count, portolan_string name);
-    /// `portolan_query_item`. The result is borrowed for as long as the query. [any]
+    /// `portolan_query_item`. The result is valid as long as the query is. [any]
     portolan_string (*query_item)(portolan_string query, portolan_string name);
     /// `portolan_range_value`. [any]
     int64_t (*range_value)(int64_t offset, int64_t count, char *PORTOLAN_NULLABLE buffer, size_t capacity);

@@ -551,7 +551,8 @@ struct Changes {
     bool drops_fields = false;
 
     /// The request of a layered handler: GET of another URL, and no fields and body of the load's own request. With the
-    /// load's own method, a HEAD request would find no body to decode.
+    /// load's own method, a HEAD request would find no body to decode. If you pass the body on (`drops_body` is false),
+    /// set the method, too.
     static Changes nested(std::string_view url) {
         Changes changes;
         changes.url = std::string(url);
@@ -907,6 +908,7 @@ class Client {
 ///
 ///     portolan::NestedLoad nested(client, portolan::Changes::nested(request.nested_url()));
 ///     client.did_receive(nested.response());
+///     if (request.method() == "HEAD") return;
 ///     for (auto bytes = nested.next(); !bytes.empty(); bytes = nested.next()) client.did_load(bytes);
 ///
 /// If the nested load fails, `response` and `next` throw an `Error` with the same code and domain, and the failure as

@@ -51,6 +51,7 @@
 
         /// Waits for the next job; `nil` at the end.
         private func next() -> Job? {
+            // `nil` waits longer, and `.some(nil)` means that no job will follow.
             state.wait { state -> Job?? in
                 if let job = state.urgent.next() ?? state.others.next() { return .some(job) }
                 state.isOver = state.isEnding

@@ -9,20 +9,23 @@ import PortolanCore
     import Musl
 #endif
 
-/// The process that keeps one server: it starts the server, copies its output to a file, and ends all of its processes.
-struct ServiceKeeper {
+/// The process that supervises one server: it starts the server, copies its output to a file, and ends all of its
+/// processes.
+struct ServiceSupervisor {
     let processID: pid_t
-    let lifeDescriptor, reportReadEnd: Int32
+    /// The write end of a pipe. When it is closed, because the runner closes it or ends, the server is ended.
+    let lifeDescriptor: Int32
+    let reportReadEnd: Int32
 
-    /// What the keeper reports: two numbers of 32 bits, each at most once.
+    /// What the supervisor reports, as two 32-bit numbers. Each report is sent at most once.
     enum Report: Int32 {
-        /// The server has printed the text for which the keeper waits. The second number is 0.
+        /// The server has printed the text for which the supervisor waits. The second number is 0.
         case ready
         /// The server has ended. The second number is its status (`waitpid(2)`).
         case ended
         /// The program could not be started. The second number is the error number.
         case notStarted
-        /// The pipe has ended, because the keeper was killed. No keeper writes this.
+        /// The pipe has ended, because the supervisor was killed. No supervisor writes this.
         case lost
 
         static let size = 8
@@ -35,14 +38,14 @@ struct ServiceKeeper {
     /// The time limit for ending processes with SIGKILL.
     static let killLimit = Duration.seconds(5)
 
-    /// Starts the keeper, which starts the server, and adds it to the run's folder.
+    /// Starts the supervisor, which starts the server, and registers the supervisor with the ``RunFolder``.
     ///
     /// - Parameters:
-    ///   - readyText: The text that the keeper reports when the server prints it.
+    ///   - readyText: The text that the supervisor reports when the server prints it.
     ///   - endLimit: The time that the server has to end after SIGTERM.
     static func start(
         _ command: [String], in workingFolder: String, writingTo output: String, readyText: String?, endLimit: Duration, _ folder: RunFolder
-    ) throws(ServiceProcess.Problem) -> ServiceKeeper {
+    ) throws(ServiceProcess.Problem) -> ServiceSupervisor {
         var pipes: [[Int32]] = []
         for _ in 0..<3 {
             var ends: [Int32] = [-1, -1]
@@ -62,14 +65,14 @@ struct ServiceKeeper {
         let child = RunnerSignals.withSignalsBlocked { () -> pid_t in
             let child = fork()
             if child == 0 {
-                // If this process kept the descriptors of other keepers open, they would not notice the end of the run.
-                folder.closeKeeperDescriptors()
+                // If this process kept the descriptors of other supervisors open, they would not notice the run's end.
+                folder.closeServiceDescriptors()
                 for end in [life[1], report[0]] { close(end) }
-                // Continues this process if a server has stopped it.
+                // When the runner ends, SIGCONT continues this process, which a server can have stopped.
                 _ = portolan_signal_at_end_of_parent(SIGCONT)
-                let keeper = KeeperProcess(
+                let supervisor = SupervisingProcess(
                     runner: runner, workingFolder: workingFolder, lifeReadEnd: life[0], reportWriteEnd: report[1], outputPipe: outputPipe)
-                unsafe keeper.serve(arguments, writingTo: output, readyText, endLimit)
+                unsafe supervisor.serve(arguments, writingTo: output, readyText, endLimit)
             }
             return child
         }
@@ -79,18 +82,18 @@ struct ServiceKeeper {
             for end in [life[1], report[0]] { close(end) }
             throw problem
         }
-        let keeper = ServiceKeeper(processID: child, lifeDescriptor: life[1], reportReadEnd: report[0])
-        folder.add(keeper)
-        return keeper
+        let supervisor = ServiceSupervisor(processID: child, lifeDescriptor: life[1], reportReadEnd: report[0])
+        folder.add(supervisor)
+        return supervisor
     }
 
     private static func failure(_ what: String) -> ServiceProcess.Problem {
         ServiceProcess.Problem(phrase: "\(what) could be created (errno \(errno))")
     }
 
-    // MARK: The keeper's process
+    // MARK: The supervisor's process
 
-    private struct KeeperProcess {
+    private struct SupervisingProcess {
         let runner: pid_t
         let workingFolder: String
         let lifeReadEnd, reportWriteEnd: Int32
@@ -99,7 +102,7 @@ struct ServiceKeeper {
 
         /// Runs the server until the other end of the pipe `lifeReadEnd` is closed, or the runner sends SIGTERM.
         ///
-        /// The process keeps the descriptor of the run's folder open, so that the folder is removed after the server's
+        /// This process keeps ``RunFolder/lifeDescriptor`` open, so that the folder is removed only after the server's
         /// end.
         func serve(
             _ arguments: [UnsafeMutablePointer<CChar>?], writingTo output: String, _ readyText: String?, _ endLimit: Duration
@@ -124,7 +127,7 @@ struct ServiceKeeper {
                     pollfd(fd: lifeReadEnd, events: Int16(POLLIN), revents: 0),
                     pollfd(fd: hasOutput ? outputPipe[0] : -1, events: Int16(POLLIN), revents: 0),
                 ]
-                unsafe poll(&descriptors, 2, ServiceKeeper.pollInterval)
+                unsafe poll(&descriptors, 2, ServiceSupervisor.pollInterval)
                 // No process writes to this pipe, so an event is its end.
                 if descriptors[0].revents != 0 { break }
                 if descriptors[1].revents != 0 {
@@ -163,7 +166,7 @@ struct ServiceKeeper {
             let descriptor: Int32
             /// The text that the server has not printed yet.
             var awaitedText: [UInt8]?
-            /// The last bytes that the server has printed, fewer than the text has.
+            /// The end of the output so far, shorter than the text, because two reads can each return a part of it.
             private var remainder: [UInt8] = []
             private var size = 0
 
@@ -177,12 +180,12 @@ struct ServiceKeeper {
                 var text = Array(buffer[..<count])
                 if let awaitedText {
                     let bytes = remainder + text
-                    if unsafe portolan_has_part(bytes, bytes.count, awaitedText, awaitedText.count) != 0 { self.awaitedText = nil }
+                    if unsafe portolan_contains_bytes(bytes, bytes.count, awaitedText, awaitedText.count) != 0 { self.awaitedText = nil }
                     remainder = Array(bytes.suffix(awaitedText.count - 1))
                 }
-                guard size < ServiceKeeper.outputLimit else { return true }
+                guard size < ServiceSupervisor.outputLimit else { return true }
                 size += count
-                if size >= ServiceKeeper.outputLimit { text += Array("\n(later output is not kept)\n".utf8) }
+                if size >= ServiceSupervisor.outputLimit { text += Array("\n(later output is not kept)\n".utf8) }
                 unsafe write(descriptor, &text, text.count)
                 return true
             }
@@ -195,12 +198,12 @@ struct ServiceKeeper {
                 kill(-server, SIGCONT)
             }
             for child in ProcessResources.children() where child != server { kill(child, SIGTERM) }
-            let termLimit = MonotonicTime.now + limit
+            let killTime = MonotonicTime.now + limit
             while reap(server, &status) {
-                if MonotonicTime.now > termLimit {
+                if MonotonicTime.now > killTime {
                     for child in ProcessResources.children() { kill(child, SIGKILL) }
                 }
-                guard MonotonicTime.now < termLimit + ServiceKeeper.killLimit else { return }
+                guard MonotonicTime.now < killTime + ServiceSupervisor.killLimit else { return }
                 Polling.sleep(.milliseconds(5))
             }
         }
@@ -217,13 +220,13 @@ struct ServiceKeeper {
         }
 
         private func startServer(_ arguments: [UnsafeMutablePointer<CChar>?]) -> pid_t {
-            let keeper = getpid()
+            let supervisor = getpid()
             let child = fork()
             guard child == 0 else { return child }
             setpgid(0, 0)
-            // If the keeper is killed.
+            // The kernel kills the server if the supervisor is killed.
             _ = portolan_signal_at_end_of_parent(SIGKILL)
-            guard getppid() == keeper else { _exit(1) }
+            guard getppid() == supervisor else { _exit(1) }
             for number in [STDOUT_FILENO, STDERR_FILENO] { dup2(outputPipe[1], number) }
             for number in [SIGPIPE, SIGTERM, SIGCHLD] { signal(number, SIG_DFL) }
             var noSignals = sigset_t()

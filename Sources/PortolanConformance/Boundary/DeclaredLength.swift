@@ -19,16 +19,32 @@ struct DeclaredLength: Hashable {
                 return Self(place: field, number: isPaddedAtTheEnd ? number + padding : padding + number)
             }
         }
-        let binary = (0..<max(0, min(binaryRange, body.count - 3))).flatMap { offset in
+        // Formats align most numbers, so those offsets come first.
+        let offsets = (0..<max(0, min(binaryRange, body.count - 3)))
+        let binary = (offsets.filter { $0 % 4 == 0 } + offsets.filter { $0 % 4 != 0 }).flatMap { offset in
             [[0, 0, 0, 0x40], [0x40, 0, 0, 0]].map { Self(place: offset..<offset + 4, number: $0) }
         }
         return inText + binary
     }
 
+    /// Returns the body with the number.
     func written(to body: [UInt8]) -> [UInt8] {
         var body = body
         body.replaceSubrange(place, with: number)
+        if place.lowerBound < Self.tarHeaderLength { Self.correctChecksum(ofTarHeader: &body) }
         return body
+    }
+
+    // POSIX.1-2017, pax: the format ustar.
+    private static let (tarHeaderLength, tarMagicPlace, tarChecksumPlace) = (512, 257..<262, 148..<156)
+
+    /// A reader of `tar` can refuse a header whose checksum is wrong, and then reads no number.
+    private static func correctChecksum(ofTarHeader body: inout [UInt8]) {
+        guard body.count >= tarHeaderLength, body[tarMagicPlace].elementsEqual("ustar".utf8) else { return }
+        body.replaceSubrange(tarChecksumPlace, with: [UInt8](repeating: UInt8(ascii: " "), count: tarChecksumPlace.count))
+        let digits = String(body.prefix(tarHeaderLength).reduce(0) { $0 + Int($1) }, radix: 8)
+        let checksum = Array((String(repeating: "0", count: max(0, 6 - digits.count)) + digits + "\0 ").utf8)
+        body.replaceSubrange(tarChecksumPlace, with: checksum)
     }
 
     /// The ranges of digits with the spaces after them.
