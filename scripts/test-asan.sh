@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang=$(dirname "$(readlink -f "$(command -v swiftc)")")/clang
-make -s -C Tests/PluginFixtures OUT=../../.build/asan/fixtures CC="$clang" EXTRA=-fsanitize=address
+make -s -C Tests/PluginFixtures OUT=../../.build/asan/fixtures CC="$clang" CXX="$clang++" EXTRA=-fsanitize=address
 export PORTOLAN_FIXTURES="$PWD/.build/asan/fixtures"
 export LSAN_OPTIONS="suppressions=$PWD/scripts/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="detect_leaks=1:suppressions=$PWD/scripts/asan.supp"
