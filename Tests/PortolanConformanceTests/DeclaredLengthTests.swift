@@ -31,6 +31,13 @@ import Testing
         #expect(texts(body).count == count && texts(body).allSatisfy { $0.utf8.count == body.utf8.count })
     }
 
+    /// A server can give another body the next time.
+    @Test func shorterBodyStaysWhole() throws {
+        let last = try #require(DeclaredLength.all(in: [1, 2, 3, 4, 5, 6, 7, 8]).max { $0.place.upperBound < $1.place.upperBound })
+        #expect(last.written(to: [1, 2, 3]) == [1, 2, 3])
+        #expect(last.written(to: []) == [])
+    }
+
     @Test func numberOfPlacesIsBounded() {
         for field in ["1111111111\n", "11111111111\n"] {
             let body = Array(String(repeating: field, count: 100_000).utf8)

@@ -27,8 +27,9 @@ struct DeclaredLength: Hashable {
         return inText + binary
     }
 
-    /// Returns the body with the number.
+    /// Returns the body with the number. A body that ends before its place is returned as it is.
     func written(to body: [UInt8]) -> [UInt8] {
+        guard place.upperBound <= body.count else { return body }
         var body = body
         body.replaceSubrange(place, with: number)
         if place.lowerBound < Self.tarHeaderLength { Self.correctChecksum(ofTarHeader: &body) }
