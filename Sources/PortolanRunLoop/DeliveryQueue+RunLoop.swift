@@ -23,7 +23,9 @@ extension DeliveryQueue {
     /// (about 300 bytes). The run loop must run until the loads have ended: otherwise the events that wait, and their
     /// loads, stay in memory.
     ///
-    /// - Parameter modes: the modes in which events are delivered. None means the default mode.
+    /// - Parameters:
+    ///   - runLoop: the run loop on whose thread events are delivered.
+    ///   - modes: the modes in which events are delivered. None means the default mode.
     public init(_ runLoop: RunLoop, modes: [RunLoop.Mode] = [.default]) {
         let connection = RunLoopConnection(runLoop, modes.isEmpty ? [.default] : modes)
         self.init { connection.append($0) }

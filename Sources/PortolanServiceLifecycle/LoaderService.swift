@@ -19,7 +19,7 @@
 
         public init(_ loader: Loader) { self.loader = loader }
 
-        /// Waits for a graceful shutdown, then calls ``Loader/finishTasksAndInvalidate()``, and returns when the last
+        /// Waits for a graceful shutdown, then calls `Loader.finishTasksAndInvalidate()`, and returns when the last
         /// task has ended. If the task that runs this is cancelled, before or during the shutdown, the loader's tasks
         /// are cancelled.
         public func run() async {
