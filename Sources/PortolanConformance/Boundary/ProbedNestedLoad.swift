@@ -3,7 +3,6 @@
 import CPortolan
 import CPluginObservation
 import FoundationEssentials
-import HTTPTypes
 import PortolanCore
 import PortolanPlugins
 

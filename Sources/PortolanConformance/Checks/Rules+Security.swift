@@ -226,12 +226,12 @@ extension RuleCatalogue {
                 throws(CheckSkipped)
             {
                 guard try declare(false) != nil else { throw CheckSkipped("'\(load.url)' did not end (LIFE-02)") }
-                let before = ProcessResources.peakBytes()
-                guard try declare(true) != nil else {
+                var hasEnded = false
+                let growth = try ProcessResources.peakGrowth { () throws(CheckSkipped) in hasEnded = try declare(true) != nil }
+                guard hasEnded else {
                     return context.fail("'\(load.url)' did not end with \(what) of a declared 1 GiB")
                 }
                 hasChecked = true
-                let growth = ProcessResources.peakBytes() - before
                 if growth > Int(length) * 9 / 10 {
                     context.fail("'\(load.url)' took \(growth >> 20) MiB for \(what) of a declared 1 GiB, of which some bytes came")
                 }
@@ -251,13 +251,13 @@ extension RuleCatalogue {
                     for declaredLength in DeclaredLength.all(in: body) where MonotonicTime.now < end && context.areAllLoadsIdle {
                         var script = CheckContext.script(for: load)
                         script.nestedOutcome = .declaring(declaredLength)
-                        let before = ProcessResources.peakBytes()
-                        let probedLoad = try context.make(request, of: instance, script)
-                        try probedLoad.start()
-                        // The number can also be a time or a count, so that a load that takes long is correct.
-                        if !probedLoad.waitUntilIdle(.milliseconds(500)) { probedLoad.stop() }
-                        _ = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit)
-                        let growth = ProcessResources.peakBytes() - before
+                        let growth = try ProcessResources.peakGrowth { () throws(CheckSkipped) in
+                            let probedLoad = try context.make(request, of: instance, script)
+                            try probedLoad.start()
+                            // The number can also be a time or a count, so that a load that takes long is correct.
+                            if !probedLoad.waitUntilIdle(.milliseconds(500)) { probedLoad.stop() }
+                            _ = context.recordWhenIdle(probedLoad, within: context.stopTimeLimit)
+                        }
                         guard growth > Int(length) * 9 / 10 else { continue }
                         return context.fail(
                             "'\(load.url)' took \(growth >> 20) MiB for a part of its nested body of a declared 1 GiB, of which some bytes came"

@@ -120,7 +120,15 @@ struct ProcessResources: Sendable {
     }
 
     /// The largest address space that the process has had, in bytes.
-    static func peakBytes() -> Int { bytes(of: ["VmPeak"]) }
+    private static func peakBytes() -> Int { bytes(of: ["VmPeak"]) }
+
+    /// How far `action` raised the address space above its size before, in bytes; 0 if not above an earlier peak.
+    static func peakGrowth<Failure: Error>(of action: () throws(Failure) -> Void) throws(Failure) -> Int {
+        let (peak, size) = (peakBytes(), bytes(of: ["VmSize"]))
+        try action()
+        let newPeak = peakBytes()
+        return newPeak > peak ? newPeak - size : 0
+    }
 
     /// The sum of these fields of `proc_pid_status(5)`, in bytes.
     private static func bytes(of fields: Set<Substring>) -> Int {
