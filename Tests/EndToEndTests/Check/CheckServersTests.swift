@@ -258,19 +258,18 @@ import Testing
         #expect(outcome.lines.last == "  (later output is not kept)", "\(outcome.lines.suffix(2))")
     }
 
-    /// The port is taken, but no connection is accepted.
-    @Test func serverWithAFullQueueDoesNotHangTheCommand() throws {
+    /// The server listens, but a socket filter (socket(7), SO_ATTACH_FILTER) discards every packet that reaches it, so a
+    /// connection is neither accepted nor refused. A full queue does the same, but only after somebody has filled it.
+    @Test func serverThatAnswersNoConnectionDoesNotHangTheCommand() throws {
         try program.makeFile(
             "peer/strange.py",
             """
-            import signal, socket, sys
+            import ctypes, signal, socket, struct, sys
+            return_zero = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
             listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HP", 1, ctypes.addressof(return_zero)))
             listener.bind(("127.0.0.1", int(sys.argv[1])))
-            listener.listen(0)
-            clients = [socket.socket() for _ in range(4)]
-            for client in clients:
-                client.setblocking(False)
-                client.connect_ex(listener.getsockname())
+            listener.listen()
             signal.pause()
             """)
         try writeManifest(services: #""services": { "finger": { "command": ["/usr/bin/python3", "strange.py", "{port}"] } },"#)
