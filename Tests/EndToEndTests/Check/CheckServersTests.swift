@@ -258,8 +258,8 @@ import Testing
         #expect(outcome.lines.last == "  (later output is not kept)", "\(outcome.lines.suffix(2))")
     }
 
-    /// The server listens, but a socket filter (socket(7), SO_ATTACH_FILTER) discards every packet that reaches it, so a
-    /// connection is neither accepted nor refused. A full queue does the same, but only after somebody has filled it.
+    /// The server listens, but a socket filter (socket(7), SO_ATTACH_FILTER) discards every packet that reaches it, so
+    /// a connection is neither accepted nor refused. A full queue does the same, but only after somebody has filled it.
     @Test func serverThatAnswersNoConnectionDoesNotHangTheCommand() throws {
         try program.makeFile(
             "peer/strange.py",
