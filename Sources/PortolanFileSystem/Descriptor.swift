@@ -51,6 +51,51 @@ package struct Descriptor: Equatable, Sendable {
         if let failure { throw failure }
     }
 
+    /// Writes the first bytes: as many as the system accepts in one call.
+    ///
+    /// - Parameter offset: where the first byte is written; `nil` for the descriptor's own offset.
+    ///
+    /// write(2), pwrite(2)
+    package func write(_ bytes: borrowing RawSpan, at offset: Int64? = nil) throws(SystemError) -> Int {
+        let (count, failure) = unsafe bytes.withUnsafeBytes { buffer in
+            while true {
+                let count: Int
+                if let offset {
+                    count = unsafe pwrite(number, buffer.baseAddress, buffer.count, off_t(offset))
+                } else {
+                    #if canImport(Glibc)
+                        count = unsafe Glibc.write(number, buffer.baseAddress, buffer.count)
+                    #else
+                        count = unsafe Musl.write(number, buffer.baseAddress, buffer.count)
+                    #endif
+                }
+                if count >= 0 || errno != EINTR { return (count, count < 0 ? SystemError.last : nil) }
+            }
+        }
+        if let failure { throw failure }
+        return count
+    }
+
+    /// Reads the available bytes into `buffer`: as many as fit. Returns the number of bytes; 0 at the end.
+    ///
+    /// read(2)
+    package func read(into buffer: inout OutputRawSpan) throws(SystemError) -> Int {
+        var result = 0
+        unsafe buffer.withUnsafeMutableBytes { bytes, initialized in
+            let free = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[initialized...])
+            repeat {
+                #if canImport(Glibc)
+                    result = unsafe Glibc.read(number, free.baseAddress, free.count)
+                #else
+                    result = unsafe Musl.read(number, free.baseAddress, free.count)
+                #endif
+            } while result < 0 && errno == EINTR
+            if result > 0 { initialized += result }
+        }
+        guard result >= 0 else { throw .last }
+        return result
+    }
+
     private func writeAll(_ buffer: UnsafeRawBufferPointer) -> SystemError? {
         var rest = unsafe buffer[...]
         while unsafe !rest.isEmpty {

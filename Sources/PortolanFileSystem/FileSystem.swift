@@ -234,6 +234,28 @@ package enum FileSystem {
         if !name.isEmpty, kind(at: name) != .directory { try makeFolder(name) }
     }
 
+    /// Opens a regular file for writing, and creates it if necessary. Does not open a FIFO, because its reader would
+    /// see a writer come and go.
+    ///
+    /// - Throws: ``SystemError/notRegularFile``
+    package static func openRegularForWriting(_ path: String, appends: Bool, replaces: Bool) throws(SystemError) -> Descriptor {
+        guard kind(at: path) != .special else { throw .notRegularFile }
+        let file = try open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (appends ? O_APPEND : 0), 0o666)
+        do throws(SystemError) {
+            var information = stat()
+            guard unsafe fstat(file.number, &information) == 0 else { throw .last }
+            guard information.st_mode & S_IFMT == S_IFREG else { throw .notRegularFile }
+            if replaces { try truncate(file) }
+            return file
+        } catch {
+            try? file.close()  // because nothing was written
+            throw error
+        }
+    }
+
+    /// The offset of the next read or write: lseek(2)
+    package static func offset(of file: Descriptor) -> Int64 { Int64(lseek(file.number, 0, SEEK_CUR)) }
+
     /// Opens a file for writing: creates it, or removes its contents.
     package static func openForReplacing(_ path: String) throws(SystemError) -> Descriptor {
         try open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0o666)

@@ -4,7 +4,7 @@
 public struct DeliveryQueue: Sendable {
     /// Starts a job on the queue. `nil` if the delegate is called on the load's own threads, without a copy of the
     /// bytes.
-    let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
+    package let enqueue: (@Sendable (@escaping @Sendable () -> Void) -> Void)?
 
     /// Makes a queue from the caller's own queue or executor.
     ///

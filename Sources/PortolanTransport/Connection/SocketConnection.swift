@@ -36,6 +36,14 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private var waitingThread: (waiter: LoadWaiter, isWriting: Bool)?
     private var isPaused = false
     private var isClosed = false
+    /// Whether bytes can still be written after the peer has closed its sending direction. Otherwise, the connection is
+    /// closed then.
+    package var isWrittenAfterEnd = false
+    /// Whether the peer has closed its sending direction, but the connection is still written.
+    private var isInputEnded = false
+    private var isFailureReported = false
+    /// The number of written bytes that the socket has not accepted.
+    package var unsentByteCount: Int { unsentBytes.count }
     private var writeState = WriteState.open
     /// The reason why no more bytes can be written. Bytes from the peer are still read.
     private var failure: SocketError?
@@ -124,11 +132,13 @@ package final class SocketConnection: ByteConnection, PolledSocket {
             if isFull {
                 flush()
                 if isWritable { receiver?.transportIsWritable() }
+                didWrite()
             }
             // A socket with nothing to send is always writable. Remove the interest to avoid a busy loop.
             updatePollInterest()
         }
         guard !isClosed, !events.isDisjoint(with: [.read, .hangUp, .error]) else { return }
+        if isInputEnded { return end(failure) }
         // The poller reports an end until the interest is removed.
         if isPaused { return updatePollInterest() }
         read(atMost: .max)
@@ -138,9 +148,26 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         if let session = sessions.last { return readSecure(session, atMost: min(readSize, Self.secureReadSize, limit)) }
         switch unsafe socketLoop.receive(atMost: min(readSize, limit), { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
         case .moved, .wouldBlock: break
-        case .end: end(failure)
+        case .end: endInput()
         case .failed(let error): end(failure ?? error)
         }
+    }
+
+    /// The peer has closed its sending direction.
+    private func endInput() {
+        guard isWrittenAfterEnd, failure == nil, writeState != .ended, !isInputEnded else { return end(failure) }
+        isInputEnded = true
+        receiver?.transportDidEndInput()
+        updatePollInterest()
+    }
+
+    /// After a write: closes the connection when both directions have ended, and reports that writing has failed.
+    private func didWrite() {
+        guard isWrittenAfterEnd, !isClosed else { return }
+        if isInputEnded, failure != nil || writeState == .ended { return end(failure) }
+        guard let failure, !isFailureReported else { return }
+        isFailureReported = true
+        receiver?.transportDidFailWriting(failure)
     }
 
     private func readSecure(_ session: TLSSession, atMost size: Int) {
@@ -172,7 +199,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         case .wantsWrite:
             isFull = true
             updatePollInterest()
-        case .end: end(failure)
+        case .end: endInput()
         case .failed(let error): end(error.isAlert ? error : failure ?? error)
         }
     }
@@ -211,6 +238,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
             if !isFull, !hasMore || unsentBytes.count >= Self.recordSize { flush() }
         }
         updatePollInterest()
+        didWrite()
     }
 
     package func write(file: CInt, from offset: Int64, atMost count: Int) -> FileSendResult {
@@ -242,6 +270,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         writeState = .ending
         if !isFull, handshake == nil { flush() }
         updatePollInterest()
+        didWrite()
     }
 
     private func endWriting() {
@@ -284,7 +313,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private func updatePollInterest() {
         if watcher == .thread, isFull, waitingThread?.isWriting == false { waitingThread?.waiter.wake() }
         guard !isClosed, watcher != .promised, watcher != .thread, handshake == nil else { return }
-        var interest: SocketPoller.Interest = isPaused ? [] : .read
+        var interest: SocketPoller.Interest = isPaused || isInputEnded ? [] : .read
         if isFull { interest.insert(.write) }
         watch(for: interest)
     }
@@ -310,6 +339,14 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     }
 
     // MARK: The end
+
+    /// Closes the connection because bytes are missing: the peer sees a reset, and the receiver an error.
+    package func abort() {
+        guard !isClosed else { return }
+        failure = failure ?? .system(ECONNABORTED)
+        socket.resetOnClose()
+        close()
+    }
 
     package func close() {
         guard !isClosed else { return }

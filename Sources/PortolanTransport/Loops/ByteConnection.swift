@@ -44,8 +44,19 @@ package protocol ByteConnectionReceiver: AnyObject {
     var isIdle: Bool { get }
     func didReceive(_ bytes: borrowing RawSpan)
     func transportIsWritable()
+    /// The peer has closed its sending direction. Called only if ``SocketConnection/isWrittenAfterEnd`` is set; bytes
+    /// can still be written.
+    func transportDidEndInput()
+    /// No more bytes can be written. Called only if ``SocketConnection/isWrittenAfterEnd`` is set; bytes from the peer
+    /// are still received.
+    func transportDidFailWriting(_ failure: SocketError)
     /// The connection has ended. This side, or the peer, has closed it. Called once, as the last call.
     func transportDidEnd(_ failure: SocketError?)
+}
+
+extension ByteConnectionReceiver {
+    package func transportDidEndInput() {}
+    package func transportDidFailWriting(_ failure: SocketError) {}
 }
 
 extension ByteConnection {

@@ -19,7 +19,7 @@ package enum SocketError: Error, Equatable {
     case flooded
 
     /// The system's text for the error, for a message; `nil` for an error that has no errno.
-    var reason: String? {
+    package var reason: String? {
         if case .system(let number) = self { LoadError.text(of: number) } else { nil }
     }
 

@@ -50,6 +50,13 @@ final class Socket: TLSRecordTransport {
     /// Ends the connection in both directions. The number of the descriptor stays in use.
     func shutDown() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_RDWR)) } }
 
+    /// Makes the close send a reset (`SO_LINGER`, socket(7)), so that the peer does not take it for a proper end.
+    func resetOnClose() {
+        guard !isClosed else { return }
+        var option = linger(l_onoff: 1, l_linger: 0)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     /// Closes the sending direction. Bytes from the peer are still received.
     func shutDownWriting() { if !isClosed { _ = shutdown(descriptor, CInt(SHUT_WR)) } }
 

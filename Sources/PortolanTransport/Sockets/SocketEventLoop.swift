@@ -58,6 +58,13 @@ package final class SocketEventLoop: EventLoop, @unchecked Sendable {  // … be
         }
     }()
 
+    private static let nextIndex = Atomic(UInt(0))
+
+    /// One of the shared loops, each in turn.
+    package static var next: Result<SocketEventLoop, LoadError> {
+        shared.map { loops in loops[Int(nextIndex.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(loops.count))] }
+    }
+
     /// Starts the loop's thread, which runs as long as the process.
     ///
     /// - Throws: ``LoadError/Code/noResources``

@@ -13,7 +13,7 @@
 ///
 /// send(2) has MSG_NOSIGNAL, but sendfile(2) and write(2) have no such flag. The kernel sends SIGXFSZ if a write would
 /// exceed the process's RLIMIT_FSIZE (setrlimit(2)).
-func withWriteSignalsBlocked<Value>(_ body: () -> Value) -> Value {
+package func withWriteSignalsBlocked<Value>(_ body: () -> Value) -> Value {
     let numbers = [SIGPIPE, SIGXFSZ]
     var (blockedSignals, previousMask, pendingSignals) = (sigset_t(), sigset_t(), sigset_t())
     unsafe sigemptyset(&blockedSignals)

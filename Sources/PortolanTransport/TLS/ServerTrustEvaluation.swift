@@ -5,7 +5,7 @@ package import PortolanCore
 /// The certificates that a server showed in a handshake, and the result of default handling.
 package struct ServerTrustEvaluation: Sendable {
     /// All certificates that the server showed, in DER, leaf first.
-    let chain: [[UInt8]]
+    package let chain: [[UInt8]]
     /// The error of default handling; `nil` if default handling trusts the server.
     package let error: LoadError?
     /// When the server showed the certificates, in seconds since 1970. A resumed session has the time of the original
