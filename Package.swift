@@ -68,7 +68,7 @@ let benchmarks: [Target] =
             name: "bench",
             dependencies: [
                 "CTally", "CLinux", "CCurl", "CPortolanZlib", "CPortolanOpenSSL", "CPortolanNGHTTP2", "Portolan", "PortolanHandlers",
-                "PortolanCookies", "PortolanHTML", "PortolanPlugins", "PortolanStore",
+                "PortolanCookies", "PortolanCore", "PortolanHTML", "PortolanPlugins", "PortolanStore", "PortolanStreams", "CPortolanLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + peerProducts,
             path: "Benchmarks/Sources/bench", swiftSettings: strict),
@@ -103,6 +103,7 @@ let package = Package(
         .library(name: "PortolanStore", targets: ["PortolanStore"]),
         .library(name: "PortolanBackground", targets: ["PortolanBackground"]),
         .library(name: "PortolanRunLoop", targets: ["PortolanRunLoop"]),
+        .library(name: "PortolanStreams", targets: ["PortolanStreams"]),
         .library(name: "PortolanRedis", targets: ["PortolanRedis"]),
         .library(name: "PortolanMetrics", targets: ["PortolanMetrics"]),
         .library(name: "PortolanTracing", targets: ["PortolanTracing"]),
@@ -202,6 +203,8 @@ let package = Package(
             name: "PortolanTransport",
             dependencies: ["PortolanCore", "PortolanHTTPSyntax", "CPortolanLinux", "CPortolanOpenSSL", httpTypes],
             swiftSettings: strict),
+        // A target of its own, because few programs need streams.
+        .target(name: "PortolanStreams", dependencies: ["PortolanCore", "PortolanFileSystem", "PortolanTransport"], swiftSettings: strict),
         .target(
             name: "PortolanHTTP",
             dependencies: [
@@ -347,6 +350,14 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PortolanRunLoopTests", dependencies: ["PortolanRunLoop", "PortolanCore", "PortolanTestSupport", "TestThreads"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PortolanStreamsTests",
+            dependencies: [
+                "PortolanStreams", "PortolanRunLoop", "PortolanCore", "PortolanTransport", "PortolanTestSupport", "ServerSupport",
+                "TestThreads",
+                "CPortolanLinux",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PortolanDataTests", dependencies: ["PortolanData", "PortolanCore", "PortolanTestSupport", httpTypes],

@@ -22,7 +22,7 @@ sed -n '/^```cpp$/,/^```$/p' "$article" | sed '/^```/d' |
 
 # The modules that a program or a plugin imports, and the modules that Portolan re-exports.
 targets=()
-for target in Portolan PortolanHandlers PortolanURL PortolanCore PortolanCoding PortolanContent PortolanCache PortolanHTTP PortolanHTTPSyntax PortolanTransport PortolanPlugins PortolanStore PortolanBackground PortolanRunLoop PortolanRedis PortolanMetrics PortolanTracing PortolanServiceLifecycle PortolanPluginKit PortolanTrace PortolanConformance PortolanTestSupport; do
+for target in Portolan PortolanHandlers PortolanURL PortolanCore PortolanCoding PortolanContent PortolanCache PortolanHTTP PortolanHTTPSyntax PortolanTransport PortolanPlugins PortolanStore PortolanBackground PortolanRunLoop PortolanStreams PortolanRedis PortolanMetrics PortolanTracing PortolanServiceLifecycle PortolanPluginKit PortolanTrace PortolanConformance PortolanTestSupport; do
     targets+=(--target "$target")
 done
 # The package depends on the DocC plugin only if this variable is set, so that other builds need not fetch it.

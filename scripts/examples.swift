@@ -9,6 +9,12 @@ struct Tokens {
     func current() async throws -> String { "" }
 }
 
+struct Parser {
+    func parse(_ bytes: [UInt8]) {}
+    func finish() {}
+    func fail(_ error: any Error) {}
+}
+
 struct Item: Encodable {}
 
 func askUser() async -> String { "" }
@@ -16,6 +22,7 @@ func timestamp() async throws -> String { "" }
 func signature(of text: String) -> String { text }
 
 let tokens = Tokens()
+let parser = Parser()
 let item = Item()
 let key = ""
 let file = URL(filePath: "recording.har")

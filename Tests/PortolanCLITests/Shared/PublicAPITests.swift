@@ -26,6 +26,7 @@ import Testing
         ("PortolanStore", ["PortolanStore"], nil),
         ("PortolanBackground", ["PortolanBackground"], nil),
         ("PortolanRunLoop", ["PortolanRunLoop"], nil),
+        ("PortolanStreams", ["PortolanStreams"], nil),
         ("PortolanRedis", ["PortolanRedis"], nil),
         ("PortolanMetrics", ["PortolanMetrics"], nil),
         ("PortolanTracing", ["PortolanTracing"], nil),
