@@ -393,16 +393,12 @@ import Testing
     }
 
     /// Without O_NONBLOCK, write(2) waits until a terminal has taken all bytes.
-    @Test func writeToATerminalDoesNotWait() throws {
-        // TIOCSPTLCK and TIOCGPTN of ioctl_tty(2). Swift does not see posix_openpt(3).
-        let main = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        defer { close(main) }
-        var (lock, number) = (CInt(0), CInt(0))
-        guard unsafe ioctl(main, 0x4004_5431, &lock) == 0, unsafe ioctl(main, 0x8004_5430, &number) == 0 else {
-            throw LoadError(.noResources, message: "no terminal")
+    @Test(.enabled(if: Terminal.isAvailable, "the system has no pseudoterminals")) func writeToATerminalDoesNotWait() throws {
+        let (main, terminal) = try Terminal.ends(flags: 0)
+        defer {
+            close(main)
+            close(terminal)
         }
-        let terminal = unsafe open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        defer { close(terminal) }
         let output = ByteOutputStream(descriptor: terminal)
         output.open()
         var count = 0
@@ -411,15 +407,12 @@ import Testing
     }
 
     /// To open the main side again would make another terminal.
-    @Test func mainSideOfATerminalIsTheSameOne() throws {
-        let main = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
-        defer { close(main) }
-        var (lock, number) = (CInt(0), CInt(0))
-        guard unsafe ioctl(main, 0x4004_5431, &lock) == 0, unsafe ioctl(main, 0x8004_5430, &number) == 0 else {
-            throw LoadError(.noResources, message: "no terminal")
+    @Test(.enabled(if: Terminal.isAvailable, "the system has no pseudoterminals")) func mainSideOfATerminalIsTheSameOne() throws {
+        let (main, terminal) = try Terminal.ends(flags: O_NONBLOCK)
+        defer {
+            close(main)
+            close(terminal)
         }
-        let terminal = unsafe open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
-        defer { close(terminal) }
         let output = ByteOutputStream(descriptor: main)
         output.open()
         try output.write(all: Array("hi\n".utf8))
@@ -484,4 +477,21 @@ import Testing
 
 extension Result {
     fileprivate var isFailure: Bool { if case .failure = self { true } else { false } }
+}
+
+/// A pseudoterminal: pty(7). A container may have none.
+private enum Terminal {
+    static var isAvailable: Bool { unsafe access("/dev/ptmx", R_OK | W_OK) == 0 && access("/dev/pts/ptmx", F_OK) == 0 }
+
+    /// TIOCSPTLCK and TIOCGPTN of ioctl_tty(2). Swift does not see posix_openpt(3).
+    ///
+    /// - Parameter flags: for opening the terminal itself.
+    static func ends(flags: Int32) throws -> (main: Int32, terminal: Int32) {
+        let main = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        var (lock, number) = (CInt(0), CInt(0))
+        guard unsafe ioctl(main, 0x4004_5431, &lock) == 0, unsafe ioctl(main, 0x8004_5430, &number) == 0 else {
+            throw LoadError(.noResources, message: "no terminal")
+        }
+        return (main, unsafe open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC | flags))
+    }
 }
