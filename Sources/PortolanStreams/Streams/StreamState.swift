@@ -366,7 +366,8 @@ struct StreamState {
         if hasReported { isReporting = false }
         guard let current = self.registration else { return .end }
         guard current.number == registration.number else { return .otherRegistration }
-        guard !hasReported, !mustRunAgain else { return .again }
+        // After the last event no job follows, because it would keep the stream on a run loop that runs no more.
+        guard !mustRunAgain, !hasReported || isEndReported else { return .again }
         jobNumber = nil
         return .end
     }
