@@ -33,6 +33,10 @@ static inline int portolan_accept(int listener) {
     const int close_on_exec = 02000000; // SOCK_CLOEXEC
     return (int)syscall(SYS_accept4, listener, (void *)0, (void *)0, close_on_exec);
 }
+static inline int portolan_accept_non_blocking(int listener) {
+    const int close_on_exec = 02000000, non_blocking = 04000; // SOCK_CLOEXEC, SOCK_NONBLOCK
+    return (int)syscall(SYS_accept4, listener, (void *)0, (void *)0, close_on_exec | non_blocking);
+}
 static inline int portolan_pipe(int ends[2]) {
     const int close_on_exec = 02000000; // O_CLOEXEC
     return (int)syscall(SYS_pipe2, ends, close_on_exec);

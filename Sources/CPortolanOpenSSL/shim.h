@@ -23,8 +23,13 @@
 #endif
 
 /// No renegotiation (RFC 9113 §9.2.1 forbids it), no compression (RFC 7525 §3.3).
-static inline void portolan_SSL_CTX_set_client_options(SSL_CTX *context) {
+static inline void portolan_SSL_CTX_set_options(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+}
+/// No session tickets, in any version.
+static inline void portolan_SSL_CTX_set_no_tickets(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
 }
 static inline int portolan_SSL_CTX_set_min_proto_version(SSL_CTX *context, int version) {
     return (int)SSL_CTX_set_min_proto_version(context, version);

@@ -103,7 +103,7 @@
 @_exported public import struct `PortolanTransport`.TLSSettings
 @_exported public import struct `PortolanTransport`.TrustRoots
 @_exported public import enum `PortolanTransport`.CertificateSource
-@_exported public import struct `PortolanTransport`.ClientIdentity
+@_exported public import struct `PortolanTransport`.TLSIdentity
 @_exported public import struct `PortolanTransport`.ServerCertificate
 @_exported public import struct `PortolanTransport`.ConnectionOverrides
 @_exported public import struct `PortolanTransport`.NetworkServiceType

@@ -182,7 +182,7 @@ import Testing
         #expect(try socket.input.read(atMost: 100) == Array("bye".utf8))
         #expect(socket.input.property(.tlsVersion) == "TLSv1.3")
         #expect(socket.output.property(.applicationProtocol) == "http/1.1")
-        #expect(socket.input.property(.serverCertificates)?.first?.subject == "good.test")
+        #expect(socket.input.property(.peerCertificates)?.first?.subject == "good.test")
         #expect(socket.input.property(.remoteHost) == "127.0.0.1" && socket.input.property(.remotePort) == server.port)
         socket.output.close()
         #expect(try readAll(socket.input) == [])

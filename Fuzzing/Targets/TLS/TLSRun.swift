@@ -173,7 +173,7 @@ enum TLSClients {
         settings.trustRoots = .only([.der(TLSCertificates.root)])
         if number & 1 != 0 { settings.maximumVersion = .tls12 }
         if number & 2 != 0 {
-            settings.identity = ClientIdentity(chain: TLSCertificates.Kind.good.chain, privateKey: TLSCertificates.leafKey)
+            settings.identity = TLSIdentity(chain: TLSCertificates.Kind.good.chain, privateKey: TLSCertificates.leafKey)
         }
         do throws(LoadError) { return .success(try InMemoryTLS.Context(settings, offering: ["h2", "http/1.1"])) } catch {
             return .failure(error)

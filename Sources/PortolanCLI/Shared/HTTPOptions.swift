@@ -174,7 +174,7 @@ struct HTTPOptions: ParsableArguments {
         if let authorities { configuration.tls.trustRoots = .only([.file(path: authorities)]) }
         if let certificate {
             try Self.rejectPassphrase(in: certificate)
-            configuration.tls.identity = ClientIdentity(certificatePath: certificate, keyPath: key, passphrase: passphrase)
+            configuration.tls.identity = TLSIdentity(certificatePath: certificate, keyPath: key, passphrase: passphrase)
         }
         if trustsEveryServer { configuration.tls.verification = .none }
         if let policy = proxyPolicy { configuration.proxies = policy }

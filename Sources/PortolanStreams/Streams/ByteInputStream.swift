@@ -99,7 +99,16 @@ public final class ByteInputStream: Sendable {
                     _ = try core.end(.moved, isResponse: usedCount > 0)
                     return true
                 }
-                let transfer = readAhead.fill(from: source, whenReady: core.whenReady)
+                var transfer = StreamTransfer.moved
+                if readAhead.isEmpty, let next = source.peek(whenReady: core.whenReady) {
+                    transfer = StreamTransfer(next)
+                    // The bytes may have come in the meantime.
+                    if case .moved = transfer, source.withAvailableBytes(use) {
+                        _ = try core.end(.moved, isResponse: usedCount > 0)
+                        return true
+                    }
+                }
+                if case .moved = transfer { transfer = readAhead.fill(from: source, whenReady: core.whenReady) }
                 if case .moved = transfer { readAhead.withBytes(use) }
                 let isFinal = try core.end(transfer, isResponse: usedCount > 0)
                 switch transfer {

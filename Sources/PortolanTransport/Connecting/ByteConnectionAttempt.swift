@@ -2,6 +2,12 @@
 
 import PortolanCore
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// Opens one byte connection: resolves the host, connects, negotiates with the proxy, and starts TLS. Use it on its
 /// event loop only.
 package final class ByteConnectionAttempt: @unchecked Sendable {  // … because only code on its event loop uses it
@@ -38,7 +44,9 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         completion: @escaping (Result<OpenConnection, LoadError>) -> Void
     ) {
         var endpoint = endpoint
-        endpoint.target = connector.configuration.overrides.target(host: endpoint.peer.host, port: endpoint.peer.port)
+        if let target = connector.configuration.overrides.target(host: endpoint.targetHost, port: endpoint.targetPort) {
+            endpoint.target = target
+        }
         self.endpoint = endpoint
         self.connector = connector
         self.challengeHandler = challengeHandler
@@ -51,7 +59,7 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
 
     package func start() {
         startDeadline(configuration.connectTimeout)
-        resolveFirstHost()
+        if let address = endpoint.socketAddress { connect(to: address) } else { resolveFirstHost() }
     }
 
     /// Completes with ``LoadError/Code/cancelled``, and closes everything that was opened.
@@ -148,7 +156,22 @@ package final class ByteConnectionAttempt: @unchecked Sendable {  // … because
         race.start()
     }
 
-    private func didConnect(_ socket: Socket, _ address: SocketAddress) {
+    /// Connects to a UNIX socket. While the server has too many waiting connections, tries again.
+    private func connect(to address: UNIXSocketAddress) {
+        guard completion != nil else { return }
+        let name = "'\(DisplayText.line(address.path))'"
+        currentStep = "the socket \(name)"
+        let socket = Socket.make(AF_UNIX)
+        switch socket?.connect(to: address) ?? errno {
+        case 0: if let socket { didConnect(socket, nil) }
+        case EAGAIN: _ = loop.schedule(after: .milliseconds(10)) { [weak self] in self?.connect(to: address) }
+        case let number:
+            let code: LoadError.Code = number == EACCES ? .accessDenied : .cannotConnect
+            fail(LoadError(code, message: "can't connect to the socket \(name): \(LoadError.text(of: number))"))
+        }
+    }
+
+    private func didConnect(_ socket: Socket, _ address: SocketAddress?) {
         race = nil
         guard completion != nil else { return socket.close() }
         (remoteAddress, localAddress) = (address, socket.localAddress)

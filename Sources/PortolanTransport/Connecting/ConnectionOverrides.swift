@@ -30,6 +30,8 @@ public struct ConnectionOverrides: Hashable, Sendable {
         package var host: String?
         package var port: Int?
 
+        package init(host: String?, port: Int?) { (self.host, self.port) = (host, port) }
+
         fileprivate func matches(_ host: String, _ port: Int) -> Bool {
             (self.host == nil || self.host == host) && (self.port == nil || self.port == port)
         }

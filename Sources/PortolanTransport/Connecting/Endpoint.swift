@@ -8,6 +8,8 @@ package struct Endpoint: Hashable, Sendable {
     /// Whether the client requests a tunnel from an HTTP proxy. Without a tunnel, the proxy itself reads the bytes.
     /// SOCKS proxies always make a tunnel.
     package var usesTunnel: Bool
+    /// The UNIX socket to connect to, instead of a port; `nil` for TCP. There is no proxy then.
+    package var socketAddress: UNIXSocketAddress?
     /// The protocols to offer by ALPN (RFC 7301), the preferred one first; `nil` for a connection without TLS.
     package var applicationProtocols: [String]?
 
@@ -21,7 +23,8 @@ package struct Endpoint: Hashable, Sendable {
     /// The peer of the TLS session: the server, or the proxy if only the proxy uses TLS.
     var securedPeer: TLSPeer { applicationProtocols != nil ? peer : proxy?.peer ?? peer }
 
-    /// The host and the port to connect to, instead of those of the peer; `nil` for the peer's.
+    /// The host and the port to connect to, instead of those of the peer; `nil` for the peer's. The overrides of the
+    /// configuration replace it.
     package var target: ConnectionOverrides.Target?
 
     var targetHost: String { target?.host ?? peer.host }

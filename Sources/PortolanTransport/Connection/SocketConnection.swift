@@ -24,6 +24,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private var handshake: (any TLSHandshakeDriver)?
     /// The session of a handshake that starts after all unsent bytes were sent.
     private var nextSession: TLSSession?
+    /// Bytes that were received in clear text, and that belong to the next TLS session.
+    private var bytesBeforeTLS: [UInt8] = []
     /// Bytes that were written, but that the socket has not accepted.
     private var unsentBytes = ByteBuffer()
     /// Whether the socket can't accept more bytes now.
@@ -377,7 +379,13 @@ package final class SocketConnection: ByteConnection, PolledSocket {
 
 extension SocketConnection {
     /// The transport for the records of another TLS session.
-    var recordTransport: any TLSRecordTransport { sessions.last ?? socket }
+    var recordTransport: any TLSRecordTransport {
+        let transport: any TLSRecordTransport = sessions.last ?? socket
+        return bytesBeforeTLS.isEmpty ? transport : PrefixedRecordTransport(bytesBeforeTLS, before: transport)
+    }
+
+    /// Gives back bytes that were received, so that the next TLS session reads them first.
+    func unread(_ bytes: [UInt8]) { bytesBeforeTLS = bytes }
 
     /// Whether a TLS handshake has started or completed.
     var usesTLS: Bool { !sessions.isEmpty }
@@ -385,6 +393,7 @@ extension SocketConnection {
     /// Starts a handshake after all unsent bytes were sent. Call ``setReceiver(_:)`` after the handshake.
     func start(_ session: TLSSession, for handshake: any TLSHandshakeDriver) {
         guard !isClosed else { return handshake.connectionClosed() }
+        bytesBeforeTLS = []
         nextSession = session
         self.handshake = handshake
         continueHandshake()

@@ -96,7 +96,8 @@ package final class TLSHandshake: @unchecked Sendable {  // … because only cod
     /// - Throws: ``LoadError/Code/noResources``
     func makeSession(_ context: TLSContext, over recordTransport: any TLSRecordTransport) throws(LoadError) -> TLSSession {
         let ticket = context.tickets.ticket(for: peer, now: Self.now)
-        let session = try TLSSession(context, over: recordTransport, serverName: peer.name.indication, ticket: ticket, delegate: self)
+        let session = try TLSSession(
+            context, over: recordTransport, as: .client(serverName: peer.name.indication, ticket: ticket), delegate: self)
         (self.context, self.ticket, self.session) = (context, ticket, session)
         step = .handshaking
         return session
@@ -221,7 +222,7 @@ extension TLSHandshake: TLSSessionDelegate {
             switch answer {
             case .use(.certificate(let chain, let privateKey)):
                 do throws(LoadError) {
-                    let identity = try LoadedIdentity(ClientIdentity(chain: chain, privateKey: privateKey))
+                    let identity = try LoadedIdentity(TLSIdentity(chain: chain, privateKey: privateKey))
                     usesLoadCertificate = true
                     proceed(.show(identity))
                 } catch {

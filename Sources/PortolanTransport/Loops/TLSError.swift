@@ -76,6 +76,18 @@ package struct TLSError: Error, Hashable {
         }
     }
 
+    /// The error of a handshake with a client, as a part of a message.
+    var phraseOfServer: String {
+        if let alert { return "it sent the TLS alert \(alert) (\(DisplayText.line(text)))" }
+        if isPlaintext { return "what it sent is not TLS" }
+        return switch (library, reason) {
+        case (ERR_LIB_SSL, SSL_R_UNSUPPORTED_PROTOCOL), (ERR_LIB_SSL, SSL_R_WRONG_SSL_VERSION): Self.versionPhrase
+        case (ERR_LIB_SSL, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE): "it sent no certificate"
+        case (ERR_LIB_SSL, SSL_R_CERTIFICATE_VERIFY_FAILED): "its certificate is not trusted"
+        default: libraryPhrase
+        }
+    }
+
     var libraryPhrase: String { "OpenSSL says '\(DisplayText.line(text))'" }
 
     private var isPlaintext: Bool {

@@ -26,9 +26,8 @@ final class Socket: TLSRecordTransport {
     static func make(_ family: CInt, for service: NetworkServiceType = .default) -> Socket? {
         let descriptor = socket(family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
-        var on: CInt = 1
-        // Requests are sent immediately. Small writes that belong together use MSG_MORE.
-        unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+        let made = Socket(descriptor)
+        made.sendImmediately()
         if service != .default {
             var field = CInt(service.rawValue)
             // An error is ignored, because the connection also works without the field. A socket for IPv6 can also send
@@ -38,7 +37,19 @@ final class Socket: TLSRecordTransport {
                 unsafe setsockopt(descriptor, CInt(IPPROTO_IPV6), IPV6_TCLASS, &field, socklen_t(MemoryLayout<CInt>.size))
             }
         }
-        return Socket(descriptor)
+        return made
+    }
+
+    /// Sends small writes without waiting for more: TCP_NODELAY, tcp(7). Writes that belong together use MSG_MORE.
+    func sendImmediately() {
+        var on: CInt = 1
+        unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    /// Gives the descriptor to the caller, who closes it.
+    func release() -> CInt {
+        isClosed = true
+        return descriptor
     }
 
     func close() {
@@ -71,16 +82,40 @@ final class Socket: TLSRecordTransport {
         }
     }
 
-    /// The address of this end: getsockname(2). `nil` if the socket is closed.
-    var localAddress: SocketAddress? {
-        guard !isClosed else { return nil }
+    /// Starts to connect to a UNIX socket.
+    ///
+    /// - Returns: 0, `EAGAIN` if the server has too many waiting connections, or the errno of the failure.
+    func connect(to address: UNIXSocketAddress) -> CInt {
+        while true {
+            let status = unsafe address.withSystemAddress { unsafe systemConnect(descriptor, $0, $1) }
+            if status == 0 { return 0 }
+            if errno != EINTR { return errno }
+        }
+    }
+
+    /// The address of this end. `nil` if the socket is closed, or not an IP socket.
+    var localAddress: SocketAddress? { isClosed ? nil : Self.localAddress(of: descriptor) }
+
+    /// getsockname(2)
+    static func localAddress(of descriptor: CInt) -> SocketAddress? {
+        unsafe address { unsafe getsockname(descriptor, $0, $1) }
+    }
+
+    /// getpeername(2)
+    static func remoteAddress(of descriptor: CInt) -> SocketAddress? {
+        unsafe address { unsafe getpeername(descriptor, $0, $1) }
+    }
+
+    private static func address(
+        _ read: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+    ) -> SocketAddress? {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
             // The port has the same place in `sockaddr_in` and `sockaddr_in6`.
             let port = { unsafe pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { unsafe $0.pointee.sin_port } }
             return unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard unsafe getsockname(descriptor, address, &size) == 0 else { return nil }
+                guard unsafe read(address, &size) == 0 else { return nil }
                 return unsafe SocketAddress(address, port: Int(UInt16(bigEndian: port())))
             }
         }

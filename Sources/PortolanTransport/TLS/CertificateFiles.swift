@@ -8,7 +8,7 @@ import PortolanCore
 enum CertificateFiles {
     /// What a certificate is used for.
     enum Purpose {
-        case trustRoot, clientCertificate
+        case trustRoot, clientCertificate, serverCertificate
         /// As ``trustRoot``, but the path comes from the environment.
         case trustRootOfEnvironment
 
@@ -18,6 +18,7 @@ enum CertificateFiles {
             case .trustRoot: "the trust root"
             case .trustRootOfEnvironment: "the trust root of SSL_CERT_FILE or SSL_CERT_DIR"
             case .clientCertificate: "the client certificate"
+            case .serverCertificate: "the server certificate"
             }
         }
 
@@ -25,7 +26,7 @@ enum CertificateFiles {
         fileprivate var formats: String {
             switch self {
             case .trustRoot, .trustRootOfEnvironment: "PEM or DER"
-            case .clientCertificate: "PEM, DER or PKCS #12"
+            case .clientCertificate, .serverCertificate: "PEM, DER or PKCS #12"
             }
         }
 
@@ -33,6 +34,7 @@ enum CertificateFiles {
             switch self {
             case .trustRoot, .trustRootOfEnvironment: .trustRootsUnusable
             case .clientCertificate: .clientCertificateUnusable
+            case .serverCertificate: .secureConnectionFailed
             }
         }
     }
@@ -61,57 +63,61 @@ enum CertificateFiles {
 
     /// - Parameters:
     ///   - passphrase: for an encrypted key.
-    ///   - hasCertificate: whether the client's certificate was read from the same file.
-    static func privateKey(in path: String, passphrase: String?, hasCertificate: Bool) throws(LoadError) -> PrivateKey {
-        let bytes = try contents(path, "the private key", .clientCertificateUnusable)
+    ///   - hasCertificate: whether the certificate was read from the same file.
+    static func privateKey(
+        in path: String, passphrase: String?, hasCertificate: Bool, _ code: LoadError.Code
+    ) throws(LoadError) -> PrivateKey {
+        let bytes = try contents(path, "the private key", code)
         let text = isPEM(bytes) ? String(decoding: bytes, as: UTF8.self) : nil
         // A DER file contains only one object.
         guard text?.contains("PRIVATE KEY-----") ?? !hasCertificate else {
-            throw LoadError(.clientCertificateUnusable, message: "'\(path)' contains no private key", remedy: .nameKeyFile)
+            throw LoadError(code, message: "'\(path)' contains no private key", remedy: .nameKeyFile)
         }
-        guard let text else { return try privateKey(bytes, "the private key '\(path)'", passphrase: passphrase) }
+        guard let text else { return try privateKey(bytes, "the private key '\(path)'", code, passphrase: passphrase) }
         if let key = KeyReader.key(pem: bytes, passphrase: passphrase) { return key }
-        if text.contains("ENCRYPTED") { throw encryptionError("the private key '\(path)'", passphrase) }
-        throw unusable(.clientCertificateUnusable, "the private key '\(path)' can't be read; it has to be in PEM or DER")
+        if text.contains("ENCRYPTED") { throw encryptionError("the private key '\(path)'", code, passphrase) }
+        throw unusable(code, "the private key '\(path)' can't be read; it has to be in PEM or DER")
     }
 
     /// - Parameter name: the name of the key in the message.
-    static func privateKey(_ der: [UInt8], _ name: String, passphrase: String? = nil) throws(LoadError) -> PrivateKey {
+    static func privateKey(
+        _ der: [UInt8], _ name: String, _ code: LoadError.Code, passphrase: String? = nil
+    ) throws(LoadError) -> PrivateKey {
         guard !der.isEmpty, der.count <= limit else {
-            throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
+            throw unusable(code, "\(name) can't be read; it has to be in PEM or DER")
         }
         if let key = KeyReader.key(der: der) ?? KeyReader.key(encrypted: der, passphrase: passphrase) { return key }
         guard KeyReader.isEncrypted(der) else {
-            throw unusable(.clientCertificateUnusable, "\(name) can't be read; it has to be in PEM or DER")
+            throw unusable(code, "\(name) can't be read; it has to be in PEM or DER")
         }
-        throw encryptionError(name, passphrase)
+        throw encryptionError(name, code, passphrase)
     }
 
-    private static func encryptionError(_ name: String, _ passphrase: String?) -> LoadError {
+    private static func encryptionError(_ name: String, _ code: LoadError.Code, _ passphrase: String?) -> LoadError {
         passphrase == nil
-            ? LoadError(
-                .clientCertificateUnusable, message: "\(name) is encrypted, and no passphrase was given", remedy: .givePassphrase)
-            : LoadError(
-                .clientCertificateUnusable, message: "\(name) is encrypted, and the passphrase does not open it", remedy: .checkPassphrase)
+            ? LoadError(code, message: "\(name) is encrypted, and no passphrase was given", remedy: .givePassphrase)
+            : LoadError(code, message: "\(name) is encrypted, and the passphrase does not open it", remedy: .checkPassphrase)
     }
 
     /// Reads the certificates and the key of a PKCS #12 file (RFC 7292). The certificate of the key is the first.
     /// Returns `nil` if the file has another format.
-    static func bundle(in path: String, passphrase: String?) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
-        let bytes = try contents(path, Purpose.clientCertificate.phrase, .clientCertificateUnusable)
+    static func bundle(
+        in path: String, passphrase: String?, for purpose: Purpose
+    ) throws(LoadError) -> (chain: [Certificate], key: PrivateKey)? {
+        let bytes = try contents(path, purpose.phrase, purpose.code)
         guard !isPEM(bytes), let bundle = KeyBundle(bytes) else { return nil }
-        let name = "the client certificate '\(path)'"
+        let name = "\(purpose.phrase) '\(path)'"
         do throws(KeyBundle.Fault) { return try bundle.open(passphrase: passphrase) } catch {
             switch error {
-            case .passphrase: throw encryptionError(name, passphrase)
+            case .passphrase: throw encryptionError(name, purpose.code, passphrase)
             case .oldEncryption:
                 throw unusable(
-                    .clientCertificateUnusable,
+                    purpose.code,
                     "\(name) is encrypted in an old way that OpenSSL 3 does not support by default, such as RC2; convert it with "
                         + "'openssl pkcs12 -legacy -in OLD.p12 -out NEW.pem', and use NEW.pem")
             case .incomplete:
-                throw unusable(.clientCertificateUnusable, "\(name) has to contain a certificate and its private key, but does not")
-            case .unreadable(let phrase): throw unusable(.clientCertificateUnusable, "\(name) can't be read: \(phrase)")
+                throw unusable(purpose.code, "\(name) has to contain a certificate and its private key, but does not")
+            case .unreadable(let phrase): throw unusable(purpose.code, "\(name) can't be read: \(phrase)")
             }
         }
     }

@@ -9,7 +9,7 @@ enum DistinguishedName {
     /// The kinds of parts to show, the preferred one first. Only one part of a name is shown.
     private static let preferredParts = [NID_commonName, NID_organizationName, NID_organizationalUnitName]
 
-    static func line(_ name: OpaquePointer) -> String {
+    package static func line(_ name: OpaquePointer) -> String {
         var (best, rank) = ("without a name", Int.max)
         for index in 0..<(unsafe X509_NAME_entry_count(name)) {
             guard let entry = unsafe X509_NAME_get_entry(name, index) else { continue }
@@ -35,11 +35,11 @@ enum DistinguishedName {
 }
 
 /// Makes text from outside safe for a message.
-enum DisplayText {
+package enum DisplayText {
     private static let limit = 64  // Unicode scalars
 
     /// Shortens the text, and replaces control characters, line breaks and other invisible characters.
-    static func line(_ text: String) -> String {
+    package static func line(_ text: String) -> String {
         var line = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             guard line.count < limit else { return String(line) + "…" }

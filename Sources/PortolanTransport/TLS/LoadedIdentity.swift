@@ -2,33 +2,33 @@
 
 import PortolanCore
 
-/// A client's certificate chain and key in memory. The client's own certificate is the first.
+/// A certificate chain and its key in memory. The owner's certificate is the first.
 struct LoadedIdentity: Sendable {
     let chain: [Certificate]
     let key: PrivateKey
 
     /// Blocks if the identity is in files.
-    init(_ identity: ClientIdentity) throws(LoadError) {
+    init(_ identity: TLSIdentity, for purpose: CertificateFiles.Purpose = .clientCertificate) throws(LoadError) {
         switch identity.source {
         case .files(let path, let keyPath, let passphrase):
-            if path == keyPath, let bundle = try CertificateFiles.bundle(in: path, passphrase: passphrase) {
+            if path == keyPath, let bundle = try CertificateFiles.bundle(in: path, passphrase: passphrase, for: purpose) {
                 (chain, key) = (bundle.chain, bundle.key)
             } else {
-                chain = try CertificateFiles.certificates(from: .file(path: path), for: .clientCertificate)
-                key = try CertificateFiles.privateKey(in: keyPath, passphrase: passphrase, hasCertificate: path == keyPath)
+                chain = try CertificateFiles.certificates(from: .file(path: path), for: purpose)
+                key = try CertificateFiles.privateKey(in: keyPath, passphrase: passphrase, hasCertificate: path == keyPath, purpose.code)
             }
         case .der(let ders, let keyBytes):
-            chain = try ders.map { der throws(LoadError) in try CertificateFiles.certificate(der, for: .clientCertificate) }
-            key = try CertificateFiles.privateKey(keyBytes, "the client certificate's private key")
+            chain = try ders.map { der throws(LoadError) in try CertificateFiles.certificate(der, for: purpose) }
+            key = try CertificateFiles.privateKey(keyBytes, "\(purpose.phrase)'s private key", purpose.code)
         }
         guard let leaf = chain.first else {
             throw CertificateFiles.unusable(
-                .clientCertificateUnusable, "the client identity has no certificate in its chain; put the client's certificate first")
+                purpose.code, "the identity has no certificate in its chain; put its own certificate first, and then those of the issuers")
         }
         // A handshake would fail without naming this reason.
         guard key.belongs(to: leaf) else {
             throw LoadError(
-                .clientCertificateUnusable, message: "certificate and key do not belong together: \(identity)", remedy: .nameKeyFile)
+                purpose.code, message: "certificate and key do not belong together: \(identity)", remedy: .nameKeyFile)
         }
     }
 }

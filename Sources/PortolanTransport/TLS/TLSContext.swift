@@ -18,8 +18,10 @@ import Synchronization
 @safe
 final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the state that sessions share, and nothing changes it after init
     let context: OpaquePointer
-    /// The client's certificate, for servers that request one.
+    /// The client's certificate, for servers that request one, or the server's certificate.
     let identity: LoadedIdentity?
+    /// The protocols that a server can choose.
+    fileprivate let chosenProtocols: [[UInt8]]
     let tickets = TLSTicketCache()
 
     /// The trusted roots.
@@ -32,34 +34,101 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
     /// - Parameter protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first.
     /// - Throws: ``LoadError/Code/trustRootsUnusable``, ``LoadError/Code/noResources``
     init(_ settings: TLSSettings, roots: Roots, protocols: [String], identity: LoadedIdentity?) throws(LoadError) {
-        OpenSSL.start()
-        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
-            throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.takeFromQueue()?.phrase ?? "no reason given")")
-        }
-        unsafe self.context = context
-        self.identity = identity
-        // Level 2 requires 112 bits of security, for example RSA with 2048 bits. TLS 1.0 and 1.1 (deprecated by RFC
-        // 8996) need level 0, because of their hash functions.
-        unsafe SSL_CTX_set_security_level(context, settings.minimumVersion < .tls12 ? 0 : 2)
-        unsafe portolan_SSL_CTX_set_min_proto_version(context, settings.minimumVersion.number)
-        unsafe portolan_SSL_CTX_set_max_proto_version(context, settings.maximumVersion.number)
-        if settings.minimumVersion < .tls12 { unsafe SSL_CTX_set_cipher_list(context, "DEFAULT:@SECLEVEL=0") }
-        unsafe portolan_SSL_CTX_set_client_options(context)
-        unsafe portolan_SSL_CTX_set_mode(
-            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
-        unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
-        unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
-        // The maximum size of a server's certificate chain.
-        unsafe portolan_SSL_CTX_set_max_cert_list(context, 256 << 10)
-        unsafe TLSSession.setCallbacks(of: context)
+        unsafe context = try Self.make(TLS_client_method(), settings.minimumVersion, settings.maximumVersion)
+        (self.identity, chosenProtocols) = (identity, [])
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
-        if KeyLog.shared != nil { unsafe SSL_CTX_set_keylog_callback(context) { _, line in unsafe KeyLog.shared?.append(line) } }
+        guard protocols.allSatisfy({ 1...255 ~= $0.utf8.count }) else {
+            throw LoadError(.secureConnectionFailed, message: "the name of a protocol for ALPN has 1 to 255 bytes; correct the list")
+        }
         let offeredProtocols = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         unsafe SSL_CTX_set_alpn_protos(context, offeredProtocols, UInt32(offeredProtocols.count))
         try trust(roots)
     }
 
+    /// A server's context.
+    ///
+    /// - Parameter clientRoots: the roots for the certificates of clients; `nil` to request none.
+    /// - Throws: as ``init(_:roots:protocols:identity:)``, and ``LoadError/Code/secureConnectionFailed``
+    init(server settings: TLSServerSettings, identity: LoadedIdentity, clientRoots: Roots?) throws(LoadError) {
+        guard settings.minimumVersion <= settings.maximumVersion else {
+            throw LoadError(.secureConnectionFailed, message: "the minimum version of TLS is above the maximum; swap them")
+        }
+        unsafe context = try Self.make(TLS_server_method(), settings.minimumVersion, settings.maximumVersion)
+        self.identity = identity
+        chosenProtocols = settings.applicationProtocols.map { Array($0.utf8) }
+        // Sessions are resumed by tickets, which need no cache. The ticket of a client with a certificate does not have
+        // its chain, so such a client makes a full handshake each time.
+        unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
+        if let clientRoots {
+            unsafe portolan_SSL_CTX_set_no_tickets(context)
+            let required = settings.clientAuthentication.isRequired ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0
+            unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER | required, nil)
+            for root in clientRoots.certificates { unsafe SSL_CTX_add_client_CA(context, root.x509) }
+            try trust(clientRoots)
+        }
+        guard !chosenProtocols.isEmpty else { return }
+        // The sessions retain this object, which owns the context.
+        unsafe SSL_CTX_set_alpn_select_cb(
+            context,
+            { _, chosen, chosenCount, offer, offerCount, owner in
+                guard let owner = unsafe owner, let offer = unsafe offer else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+                let context = unsafe Unmanaged<TLSContext>.fromOpaque(owner).takeUnretainedValue()
+                let bytes = unsafe UnsafeBufferPointer(start: offer, count: Int(offerCount))
+                guard let range = unsafe context.choose(from: bytes) else { return SSL_TLSEXT_ERR_ALERT_FATAL }
+                // SSL_CTX_set_alpn_select_cb(3): the choice can be a part of the offer.
+                unsafe chosen?.pointee = offer + range.lowerBound
+                unsafe chosenCount?.pointee = UInt8(range.count)
+                return SSL_TLSEXT_ERR_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
     deinit { unsafe SSL_CTX_free(context) }
+
+    /// Makes a context with the settings that clients and servers share.
+    private static func make(
+        _ method: OpaquePointer?, _ minimum: TLSSettings.Version, _ maximum: TLSSettings.Version
+    ) throws(LoadError) -> OpaquePointer {
+        OpenSSL.start()
+        guard let context = unsafe SSL_CTX_new(method) else {
+            throw LoadError(.noResources, message: "OpenSSL can't make a context: \(TLSError.takeFromQueue()?.phrase ?? "no reason given")")
+        }
+        // Level 2 requires 112 bits of security, for example RSA with 2048 bits. TLS 1.0 and 1.1 (deprecated by RFC
+        // 8996) need level 0, because of their hash functions.
+        unsafe SSL_CTX_set_security_level(context, minimum < .tls12 ? 0 : 2)
+        unsafe portolan_SSL_CTX_set_min_proto_version(context, minimum.number)
+        unsafe portolan_SSL_CTX_set_max_proto_version(context, maximum.number)
+        if minimum < .tls12 { unsafe SSL_CTX_set_cipher_list(context, "DEFAULT:@SECLEVEL=0") }
+        unsafe portolan_SSL_CTX_set_options(context)
+        unsafe portolan_SSL_CTX_set_mode(
+            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
+        unsafe portolan_SSL_CTX_set_read_ahead(context, 1)
+        unsafe SSL_CTX_set_default_read_buffer_len(context, 64 << 10)
+        // The maximum size of a peer's certificate chain.
+        unsafe portolan_SSL_CTX_set_max_cert_list(context, 256 << 10)
+        unsafe TLSSession.setCallbacks(of: context)
+        if KeyLog.shared != nil { unsafe SSL_CTX_set_keylog_callback(context) { _, line in unsafe KeyLog.shared?.append(line) } }
+        return unsafe context
+    }
+
+    /// Chooses the first of the server's protocols that the client offers (RFC 7301 §3.2).
+    ///
+    /// - Parameter offer: names, each after a byte with its length (§3.1).
+    /// - Returns: the place of the name in the offer.
+    private func choose(from offer: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        var names: [Range<Int>] = []
+        var position = 0
+        while position < offer.count {
+            let end = unsafe position + 1 + Int(offer[position])
+            guard end <= offer.count else { break }
+            names.append(position + 1..<end)
+            position = end
+        }
+        for name in chosenProtocols {
+            if let range = names.first(where: { unsafe offer[$0].elementsEqual(name) }) { return range }
+        }
+        return nil
+    }
 
     private func trust(_ roots: Roots) throws(LoadError) {
         guard let store = unsafe SSL_CTX_get_cert_store(context) else {

@@ -17,16 +17,26 @@ package final class TLSContextCache: Sendable {
     }
 
     let settings: TLSSettings
+    private let make: @Sendable (TLSContextCache, _ protocols: [String]) throws(LoadError) -> TLSContext
     private let environment: @Sendable (String) -> String?
     private let entries = Mutex<[[String]: Entry]>([:])
     /// Threads for making contexts, because reading the files blocks.
     private static let threads = LoadThreadPool(limit: 4)
 
-    package init(
+    package convenience init(
         _ settings: TLSSettings, environment: @escaping @Sendable (String) -> String? = { EnvironmentVariables[$0] }
     ) {
-        self.settings = settings
-        self.environment = environment
+        self.init(settings, environment: environment) { contexts, protocols throws(LoadError) in
+            try contexts.makeContext(offering: protocols)
+        }
+    }
+
+    /// - Parameter make: makes a context, on a thread that may block.
+    init(
+        _ settings: TLSSettings, environment: @escaping @Sendable (String) -> String? = { EnvironmentVariables[$0] },
+        making make: @escaping @Sendable (TLSContextCache, _ protocols: [String]) throws(LoadError) -> TLSContext
+    ) {
+        (self.settings, self.environment, self.make) = (settings, environment, make)
     }
 
     /// Calls `completion` with the context for the protocols. Makes the context if it does not exist yet, or if an
@@ -55,7 +65,7 @@ package final class TLSContextCache: Sendable {
         }
         do throws(LoadError) {
             try Self.threads.run { [self] in
-                do throws(LoadError) { finish(protocols, .success(try makeContext(offering: protocols))) } catch {
+                do throws(LoadError) { finish(protocols, .success(try make(self, protocols))) } catch {
                     finish(protocols, .failure(error))
                 }
             }
@@ -78,15 +88,16 @@ package final class TLSContextCache: Sendable {
             throw CertificateFiles.unusable(.secureConnectionFailed, "the minimum version of TLS is above the maximum; swap them")
         }
         let identity = try settings.identity.map { identity throws(LoadError) in try LoadedIdentity(identity) }
-        return try TLSContext(settings, roots: try roots(), protocols: protocols, identity: identity)
+        return try TLSContext(settings, roots: try load(settings.trustRoots), protocols: protocols, identity: identity)
     }
 
-    private func roots() throws(LoadError) -> TLSContext.Roots {
+    /// Reads the files of trust roots. Blocks.
+    func load(_ trustRoots: TrustRoots) throws(LoadError) -> TLSContext.Roots {
         var roots = TLSContext.Roots()
-        for source in settings.trustRoots.sources {
+        for source in trustRoots.sources {
             roots.certificates += try CertificateFiles.certificates(from: source, for: .trustRoot)
         }
-        guard settings.trustRoots.includesSystem else { return roots }
+        guard trustRoots.includesSystem else { return roots }
         // OpenSSL and curl read the same variables.
         let namedPaths =
             (value(of: "SSL_CERT_FILE").map { [$0] } ?? []) + (value(of: "SSL_CERT_DIR")?.split(separator: ":").map(String.init) ?? [])

@@ -5,15 +5,15 @@ import PortolanCore
 
 /// Makes the decisions of a handshake.
 protocol TLSSessionDelegate: AnyObject {
-    /// The server showed its certificates.
+    /// The peer showed its certificates.
     ///
     /// - Parameter chainError: the reason why OpenSSL does not trust the chain; `nil` if OpenSSL trusts it.
     /// - Returns: whether to continue; `nil` to decide later. After the decision, call ``TLSSession/decideTrust(_:)``
     ///   and ``TLSSession/handshake()``.
     func session(_ session: TLSSession, didReceive chain: [[UInt8]], _ chainError: ChainError?) -> Bool?
-    /// The server requests the client's certificate.
+    /// The peer needs this side's certificate. A client may have none.
     ///
-    /// - Parameter issuers: the issuers that the server accepts, as names in DER; empty if it accepts any.
+    /// - Parameter issuers: the issuers that the peer accepts, as names in DER; empty if it accepts any.
     /// - Returns: the choice; `nil` to decide later. After the decision, call ``TLSSession/handshake()``.
     func session(_ session: TLSSession, identityFor issuers: [[UInt8]]) -> ClientIdentityChoice?
 }
@@ -32,7 +32,7 @@ struct ChainError: Hashable, Sendable {
     var phrase: String { unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) } ?? "error \(code)" }
 }
 
-/// The client's side of one TLS connection. It reads and writes records through its transport, and never waits. Use it
+/// One side of a TLS connection. It reads and writes records through its transport, and never waits. Use it
 /// on its event loop only.
 ///
 /// OpenSSL calls back inside ``handshake()``, ``read(into:)`` and ``write(_:)``, with an unretained pointer to this
@@ -56,6 +56,14 @@ final class TLSSession {
         /// The peer has ended TLS (close_notify).
         case end
         case failed(SocketError)
+    }
+
+    enum Role {
+        /// - Parameters:
+        ///   - serverName: the server chooses its certificate by this name (RFC 6066 §3).
+        ///   - ticket: a ticket of an earlier session with the same server.
+        case client(serverName: String?, ticket: TLSTicket?)
+        case server
     }
 
     private let ssl: OpaquePointer
@@ -90,13 +98,9 @@ final class TLSSession {
     private var ticketTarget: (peer: TLSPeer, evaluation: ServerTrustEvaluation)?
     private var storesTickets = true
 
-    /// - Parameters:
-    ///   - serverName: the server chooses its certificate by this name (RFC 6066 §3).
-    ///   - ticket: a ticket of an earlier session with the same server.
     /// - Throws: ``LoadError/Code/noResources``
     init(
-        _ context: TLSContext, over recordTransport: any TLSRecordTransport, serverName: String?, ticket: TLSTicket?,
-        delegate: any TLSSessionDelegate
+        _ context: TLSContext, over recordTransport: any TLSRecordTransport, as role: Role, delegate: any TLSSessionDelegate
     ) throws(LoadError) {
         guard let ssl = unsafe SSL_new(context.context), let bio = unsafe BIO_new(Self.method) else {
             throw LoadError(.noResources, message: "OpenSSL can't make a session: \(TLSError.takeFromQueue()?.phrase ?? "no reason given")")
@@ -110,10 +114,14 @@ final class TLSSession {
         unsafe BIO_set_init(bio, 1)
         unsafe SSL_set_bio(ssl, bio, bio)
         unsafe SSL_set_ex_data(ssl, 0, pointer)
-        unsafe SSL_set_connect_state(ssl)
-        if let serverName { unsafe portolan_SSL_set_server_name(ssl, serverName) }
-        // OpenSSL takes a reference.
-        if let copy = ticket?.session.copy() { unsafe SSL_set_session(ssl, copy.session) }
+        switch role {
+        case .client(let serverName, let ticket):
+            unsafe SSL_set_connect_state(ssl)
+            if let serverName { unsafe portolan_SSL_set_server_name(ssl, serverName) }
+            // OpenSSL takes a reference.
+            if let copy = ticket?.session.copy() { unsafe SSL_set_session(ssl, copy.session) }
+        case .server: unsafe SSL_set_accept_state(ssl)
+        }
         ERR_clear_error()
     }
 
@@ -162,7 +170,7 @@ final class TLSSession {
     /// Resets the count for ``iterationLimit``. Call it once in each event-loop iteration.
     func beginIteration() {
         bytesInIteration = 0
-        (recordTransport as? TLSSession)?.beginIteration()
+        recordTransport.beginIteration()
     }
 
     private func countReceived(_ count: Int) {
@@ -240,7 +248,7 @@ final class TLSSession {
         }
     }
 
-    /// Ends TLS in the client's direction (close_notify). Bytes from the peer can still be read.
+    /// Ends TLS in this side's direction (close_notify). Bytes from the peer can still be read.
     ///
     /// - Returns: `false` if the transport is full. Then call this method again when the transport is writable.
     @discardableResult func shutDown() -> Bool {
@@ -302,7 +310,6 @@ extension TLSSession {
 
     /// Sets OpenSSL's callbacks. Each one finds its session through the user data, and calls one method.
     static func setCallbacks(of context: OpaquePointer) {
-        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         unsafe SSL_CTX_set_cert_verify_callback(
             context,
             { store, _ in
@@ -324,7 +331,7 @@ extension TLSSession {
         }
     }
 
-    /// Decides about the server's chain, or asks OpenSSL to call again later (`SSL_set_retry_verify`).
+    /// Decides about the peer's chain, or asks OpenSSL to call again later (`SSL_set_retry_verify`).
     ///
     /// - Returns: 1 to continue or to be called again; 0 to fail. See SSL_CTX_set_cert_verify_callback(3).
     private func verify(_ store: OpaquePointer) -> CInt {
@@ -347,9 +354,9 @@ extension TLSSession {
             ? nil : ChainError(code: X509_STORE_CTX_get_error(store), depth: Int(X509_STORE_CTX_get_error_depth(store)))
         ERR_clear_error()
         var chain: [[UInt8]] = []
-        if let serverCertificates = unsafe X509_STORE_CTX_get0_untrusted(store) {
-            for index in 0..<(unsafe portolan_X509_count(serverCertificates)) {
-                if let next = unsafe portolan_X509_at(serverCertificates, index) { chain.append(unsafe Certificate(sharing: next).der) }
+        if let certificates = unsafe X509_STORE_CTX_get0_untrusted(store) {
+            for index in 0..<(unsafe portolan_X509_count(certificates)) {
+                if let next = unsafe portolan_X509_at(certificates, index) { chain.append(unsafe Certificate(sharing: next).der) }
             }
         }
         return delegate?.session(self, didReceive: chain, chainError) ?? (delegate == nil ? false : nil)

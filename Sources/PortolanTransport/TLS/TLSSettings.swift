@@ -27,7 +27,7 @@ public struct TLSSettings: Sendable {
     public var verification = Verification.full
     /// The client's certificate, for servers that request one. If it is `nil` and a server requests one, the load's
     /// delegate receives a challenge.
-    public var identity: ClientIdentity?
+    public var identity: TLSIdentity?
 
     public init() {}
 }

@@ -23,9 +23,9 @@ import Testing
     @Test func tlsOptionsNameFiles() throws {
         let tls = try configuration("--cacert", "ca.pem", "--cert", "me.pem", "--key", "me.key", "--pass", "s3cr3t", "-k").tls
         #expect(tls.trustRoots == .only([.file(path: "ca.pem")]))
-        #expect(tls.identity == ClientIdentity(certificatePath: "me.pem", keyPath: "me.key", passphrase: "s3cr3t"))
+        #expect(tls.identity == TLSIdentity(certificatePath: "me.pem", keyPath: "me.key", passphrase: "s3cr3t"))
         #expect(tls.verification == .none)
-        #expect(try configuration("-E", "both.pem").tls.identity == ClientIdentity(certificatePath: "both.pem"))
+        #expect(try configuration("-E", "both.pem").tls.identity == TLSIdentity(certificatePath: "both.pem"))
     }
 
     /// curl accepts `--cert FILE:PASSPHRASE`. Here, the colon is a part of the file's name.
@@ -38,7 +38,7 @@ import Testing
         #expect(failure?.message == "--cert: there is no file '\(path):…', but there is '\(path)'; give its passphrase with --pass")
         let pathWithColon = folder.path(of: "me.p12:odd")
         #expect(FileManager.default.createFile(atPath: pathWithColon, contents: nil))
-        #expect(try configuration("--cert", pathWithColon).tls.identity == ClientIdentity(certificatePath: pathWithColon))
+        #expect(try configuration("--cert", pathWithColon).tls.identity == TLSIdentity(certificatePath: pathWithColon))
         #expect(try configuration("--cert", "\(folder.path):x").tls.identity != nil, "a folder is not a certificate")
     }
 

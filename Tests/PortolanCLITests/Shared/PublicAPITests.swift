@@ -26,7 +26,7 @@ import Testing
         ("PortolanStore", ["PortolanStore"], nil),
         ("PortolanBackground", ["PortolanBackground"], nil),
         ("PortolanRunLoop", ["PortolanRunLoop"], nil),
-        ("PortolanStreams", ["PortolanStreams"], nil),
+        ("PortolanStreams", ["PortolanStreams", "PortolanTransport"], "Sources/PortolanStreams/Exports.swift"),
         ("PortolanRedis", ["PortolanRedis"], nil),
         ("PortolanMetrics", ["PortolanMetrics"], nil),
         ("PortolanTracing", ["PortolanTracing"], nil),

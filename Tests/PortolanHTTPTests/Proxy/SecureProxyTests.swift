@@ -15,7 +15,7 @@ import PortolanTransport
     /// A fatal alert, unexpected_message (RFC 8446 §5.1, §6).
     private static let alert: [UInt8] = [0x15, 3, 3, 0, 2, 2, 10]
 
-    private static func load(_ url: String, through proxy: String, identity: ClientIdentity? = nil) async throws
+    private static func load(_ url: String, through proxy: String, identity: TLSIdentity? = nil) async throws
         -> SecureLoaderFixture.Outcome
     {
         try await SecureLoaderFixture {
@@ -32,7 +32,7 @@ import PortolanTransport
             $0.maximumVersion = version
             $0.clientCertificates = .required(roots: try certificates().path("authority.pem"))
         }
-        let identity = ClientIdentity(certificatePath: try certificates().path("client-both.pem"))
+        let identity = TLSIdentity(certificatePath: try certificates().path("client-both.pem"))
         for identity in [nil, identity] {
             let outcome = try await Self.load(url, through: proxy.url, identity: identity)
             #expect(outcome.code == .secureConnectionFailed, "\(outcome.text)")

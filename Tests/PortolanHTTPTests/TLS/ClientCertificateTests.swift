@@ -33,13 +33,13 @@ import Testing
         let server = try await Self.server(version)
         let certificates = try certificates()
         let identities = [
-            ClientIdentity(certificatePath: certificates.path("client.pem"), keyPath: certificates.path("client.key")),
-            ClientIdentity(certificatePath: certificates.path("client-both.pem")),
-            ClientIdentity(
+            TLSIdentity(certificatePath: certificates.path("client.pem"), keyPath: certificates.path("client.key")),
+            TLSIdentity(certificatePath: certificates.path("client-both.pem")),
+            TLSIdentity(
                 certificatePath: certificates.path("client.pem"), keyPath: certificates.path("client-locked.key"), passphrase: "secret"),
-            ClientIdentity(certificatePath: certificates.path("client.p12"), passphrase: "secret"),
-            ClientIdentity(certificatePath: certificates.path("client.der"), keyPath: certificates.path("client.key.der")),
-            ClientIdentity(chain: [try certificates.der("client")], privateKey: try certificates.bytes("client.key.der")),
+            TLSIdentity(certificatePath: certificates.path("client.p12"), passphrase: "secret"),
+            TLSIdentity(certificatePath: certificates.path("client.der"), keyPath: certificates.path("client.key.der")),
+            TLSIdentity(chain: [try certificates.der("client")], privateKey: try certificates.bytes("client.key.der")),
         ]
         for identity in identities {
             let outcome = try await SecureLoaderFixture { $0.tls.identity = identity }.load(server.url)
@@ -161,7 +161,7 @@ import Testing
             let server = try await Self.server(isOptional: true, certificate: name)
             let certificates = try certificates()
             let fixture = try SecureLoaderFixture {
-                $0.tls.identity = ClientIdentity(certificatePath: certificates.path("client-both.pem"))
+                $0.tls.identity = TLSIdentity(certificatePath: certificates.path("client-both.pem"))
             }
             #expect(try await fixture.load(server.url).code == .certificateNotTrusted)
             try await server.wait(for: .closed)

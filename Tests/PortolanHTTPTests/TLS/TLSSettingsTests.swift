@@ -93,7 +93,7 @@ import Testing
         certificate: String, key: String?, passphrase: String?, phrase: String
     ) async throws {
         let certificates = try certificates()
-        let identity = ClientIdentity(
+        let identity = TLSIdentity(
             certificatePath: certificates.path(certificate), keyPath: key.map(certificates.path), passphrase: passphrase)
         let text = try await Self.text { $0.identity = identity }
         #expect(text.contains(phrase), "\(text)")
@@ -102,14 +102,14 @@ import Testing
 
     @Test func descriptionsHideSecrets() throws {
         var settings = TLSSettings()
-        settings.identity = ClientIdentity(certificatePath: "c.pem", keyPath: "k.pem", passphrase: "s3cret")
+        settings.identity = TLSIdentity(certificatePath: "c.pem", keyPath: "k.pem", passphrase: "s3cret")
         var dumped = ""
         dump(settings, to: &dumped)
         for text in [String(describing: settings), String(reflecting: settings), dumped] {
             #expect(text.contains("k.pem"))
             #expect(!text.contains("s3cret"))
         }
-        let identityInMemory = ClientIdentity(chain: [[1]], privateKey: [222, 173])
+        let identityInMemory = TLSIdentity(chain: [[1]], privateKey: [222, 173])
         #expect(!String(describing: identityInMemory).contains("222"))
     }
 }

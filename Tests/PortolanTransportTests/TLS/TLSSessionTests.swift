@@ -19,7 +19,7 @@ import Testing
             var settings = TLSSettings()
             settings.verification = .none
             let context = try TLSContext(settings, roots: TLSContext.Roots(), protocols: [], identity: nil)
-            let session = try TLSSession(context, over: transport, serverName: nil, ticket: nil, delegate: delegate)
+            let session = try TLSSession(context, over: transport, as: .client(serverName: nil, ticket: nil), delegate: delegate)
             while true {
                 guard case .done = session.handshake() else {
                     transport.waitToRead()
@@ -65,7 +65,7 @@ import Testing
             var settings = TLSSettings()
             settings.verification = .none
             let context = try TLSContext(settings, roots: TLSContext.Roots(), protocols: [], identity: nil)
-            let session = try TLSSession(context, over: transport, serverName: nil, ticket: nil, delegate: delegate)
+            let session = try TLSSession(context, over: transport, as: .client(serverName: nil, ticket: nil), delegate: delegate)
             while true {
                 guard case .done = session.handshake() else {
                     transport.waitToRead()

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A client certificate with its chain and its key, for servers that request one.
+/// A certificate with its chain and its key: of a client, for servers that request one, or of a server.
 ///
 /// The descriptions contain neither the key nor the passphrase.
-public struct ClientIdentity: Hashable, Sendable {
+public struct TLSIdentity: Hashable, Sendable {
     enum Source: Hashable, Sendable {
         case files(certificates: String, key: String, passphrase: String?)
         case der(chain: [[UInt8]], key: [UInt8])
@@ -30,7 +30,7 @@ public struct ClientIdentity: Hashable, Sendable {
     }
 }
 
-extension ClientIdentity: CustomStringConvertible, CustomReflectable {
+extension TLSIdentity: CustomStringConvertible, CustomReflectable {
     public var description: String {
         switch source {
         case .files(let certificates, let key, _): "the certificate in '\(certificates)' with the key in '\(key)'"
