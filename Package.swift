@@ -300,6 +300,16 @@ let package = Package(
         .executableTarget(
             name: "Downloader", dependencies: ["Portolan", .target(name: "PortolanBackground", condition: .when(traits: ["Persistence"]))],
             path: "Examples/Downloader/Sources/Downloader"),
+        // An example of two programs, which the tests run; no product.
+        .target(name: "ChatConnection", dependencies: ["PortolanStreams"], path: "Examples/Chat/Sources/ChatConnection"),
+        .executableTarget(
+            name: "ChatServer",
+            dependencies: ["ChatConnection", "PortolanStreams", "PortolanRunLoop"],
+            path: "Examples/Chat/Sources/ChatServer"),
+        .executableTarget(
+            name: "ChatClient",
+            dependencies: ["ChatConnection", "PortolanStreams", "PortolanRunLoop"],
+            path: "Examples/Chat/Sources/ChatClient"),
         // A process that tests kill while it writes; no product.
         .executableTarget(
             name: "StoreWriter",
@@ -421,7 +431,10 @@ let package = Package(
         .testTarget(name: "FuzzReplayTests", dependencies: ["FuzzTargets"], swiftSettings: strict),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["PortolanCLI", "Downloader", "PortolanConformance", "PortolanPlugins", "ServerSupport", "TestThreads"],
+            dependencies: [
+                "PortolanCLI", "Downloader", "ChatServer", "ChatClient", "PortolanConformance", "PortolanPlugins", "ServerSupport",
+                "TestThreads",
+            ],
             swiftSettings: strict),
     ] + benchmarks,
     cLanguageStandard: .c11
