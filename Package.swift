@@ -276,8 +276,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Portolan", "PortolanHandlers", "PortolanCache", "PortolanCoding", "PortolanContent", "PortolanCookies", "PortolanCore",
-                "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins", "PortolanStore", "PortolanTransport", "CPortolanNGHTTP2",
-                "CPortolanOpenSSL",
+                "PortolanHTTP", "PortolanHTTPSyntax", "PortolanPlugins", "PortolanStore", "PortolanStreams", "PortolanTransport",
+                "CPortolanNGHTTP2", "CPortolanOpenSSL",
                 httpTypes, logging,
             ],
             // The package of the fuzzers compiles the same files, and has no access to package declarations.

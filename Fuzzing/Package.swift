@@ -28,13 +28,14 @@ let package = Package(
             dependencies: [
                 .product(name: "Portolan", package: "portolan"), .product(name: "PortolanHandlers", package: "portolan"),
                 .product(name: "PortolanPlugins", package: "portolan"), .product(name: "PortolanStore", package: "portolan"),
+                .product(name: "PortolanStreams", package: "portolan"),
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Targets", swiftSettings: strict),
         .target(name: "FuzzDriver", dependencies: ["CLibFuzzer", "FuzzTargets"], path: "Driver", swiftSettings: strict),
     ]
         + [
             "data", "mime", "url", "manifest", "events", "gzip", "head", "chunked", "coding", "http2", "tls", "cookies", "cookiedate",
-            "cookiefile", "challenge", "netrc", "cachedirectives", "diskcache", "eventstream",
+            "cookiefile", "challenge", "netrc", "cachedirectives", "diskcache", "eventstream", "streams",
         ].map { name in
             .executableTarget(
                 name: "fuzz-\(name)", dependencies: ["FuzzDriver", "FuzzTargets"], path: "Executables/\(name)", swiftSettings: strict)

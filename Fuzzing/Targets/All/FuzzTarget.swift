@@ -41,9 +41,10 @@ extension FuzzTarget {
     public static let cacheDirectives = FuzzTarget("cachedirectives") { input throws(FuzzFinding) in try CacheDirectivesCase.check(input) }
     public static let diskCache = FuzzTarget("diskcache") { input throws(FuzzFinding) in try DiskCacheCase.check(input) }
     public static let eventStream = FuzzTarget("eventstream") { input throws(FuzzFinding) in try EventStreamCase.check(input) }
+    public static let streams = FuzzTarget("streams") { input throws(FuzzFinding) in try StreamsCase.check(input) }
 
     public static let all = [
         data, mime, url, manifest, events, gzip, head, chunked, coding, http2, tls, setCookie, cookieDate, cookieFile, challenge, netrc,
-        cacheDirectives, diskCache, eventStream,
+        cacheDirectives, diskCache, eventStream, streams,
     ]
 }
