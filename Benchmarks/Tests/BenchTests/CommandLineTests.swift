@@ -9,8 +9,8 @@ extension BenchTests {
             let names = outcome.output.split(separator: "\n").compactMap { $0.split(separator: " ").first.map(String.init) }
             #expect(
                 names == [
-                    "data-8MiB", "data-tiny", "file-1GiB", "stream-pair", "stream-sockets", "registry-10", "registry-10000",
-                    "cookies-10000", "boundary-event",
+                    "data-8MiB", "data-tiny", "file-1GiB", "stream-pair", "stream-sockets", "stream-tcp", "stream-tls",
+                    "registry-10", "registry-10000", "cookies-10000", "boundary-event",
                     "boundary-bulk", "echo-kit",
                     "echo-kit-64",
                     "ffi", "ffi-variadic", "gzip",

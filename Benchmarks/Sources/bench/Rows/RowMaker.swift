@@ -13,6 +13,8 @@ struct RowMaker: Sendable {
         RowMaker(name: "file-1GiB", summary: "file: 1 GiB, streamed to a delegate", make: FileRow.make),
         RowMaker(name: "stream-pair", summary: "1 GiB through a bound pair of streams", make: StreamRows.pair),
         RowMaker(name: "stream-sockets", summary: "1 GiB through a socket pair, by streams", make: StreamRows.sockets),
+        RowMaker(name: "stream-tcp", summary: "1 GiB from a server, by a stream", make: SocketStreamRows.tcp),
+        RowMaker(name: "stream-tls", summary: "the same over TLS", make: SocketStreamRows.tls),
         RowMaker(name: "registry-10", summary: "look-up among 10 handlers with schemes", make: RegistryRows.ofTen),
         RowMaker(name: "registry-10000", summary: "look-up among 10,000 handlers with schemes", make: RegistryRows.ofTenThousand),
         RowMaker(name: "cookies-10000", summary: "the Cookie field of a request, among 10,000 cookies", make: CookieRow.make),
