@@ -126,7 +126,10 @@ final class StreamPlay: @unchecked Sendable {  // … because a case runs on a s
 
     private func ask(_ stream: PlayedStream) {
         let isScheduled = stream.events.handlerNumber != nil
+        let status = stream.status
         let isReady = stream.askWhetherReady()
+        // A full buffer is an error of the next write, and not of a query.
+        if case .buffer = kind, !stream.isInput, !isScheduled { check(stream.status == status, "hasSpaceAvailable changed the status") }
         guard depth == 1, !isScheduled, stream.isInUse, stream.status != .error else { return }
         switch (kind, stream.isInput) {
         case (.memory(let total), true), (.buffer(let total, _), true):
