@@ -8,7 +8,7 @@ extension ByteInputStream {
     ///
     /// When the buffer is full, a write waits until bytes are read. When the output is closed, the input ends behind
     /// the last byte. If the output is released without ``ByteOutputStream/close()``, the input fails with
-    /// ``LoadError/Code/truncated``. When the input is closed, a write fails with ``LoadError/Code/connectionLost``.
+    /// `LoadError.Code.truncated`. When the input is closed, a write fails with `LoadError.Code.connectionLost`.
     ///
     /// - Parameter bufferSize: the size of the buffer between the streams, in bytes, from 1 to 1 GiB.
     public static func boundPair(bufferSize: Int = 64 << 10) -> (input: ByteInputStream, output: ByteOutputStream) {

@@ -19,8 +19,8 @@ extension ByteInputStream {
     /// change. Bytes that the program does not read stay in the pipe or socket, except after
     /// ``withAvailableBytes(_:)``.
     ///
-    /// The stream fails with ``LoadError/Code/noResources`` if no descriptor is free, with
-    /// ``LoadError/Code/badRequest`` for a datagram socket, and with ``LoadError/Code/ioFailed`` if the descriptor is
+    /// The stream fails with `LoadError.Code.noResources` if no descriptor is free, with
+    /// `LoadError.Code.badRequest` for a datagram socket, and with `LoadError.Code.ioFailed` if the descriptor is
     /// not open, or a read fails.
     public convenience init(descriptor: Int32) { self.init(DescriptorSource(descriptor)) }
 }
@@ -32,9 +32,9 @@ extension ByteOutputStream {
     /// at any time: the reader of a pipe sees the end when both are closed. ``close()`` closes the sending direction of
     /// a socket (`SHUT_WR`, shutdown(2)).
     ///
-    /// The stream fails with ``LoadError/Code/connectionLost`` if nobody reads the pipe or socket any more (`EPIPE`),
-    /// with ``LoadError/Code/noResources`` if no descriptor is free, with ``LoadError/Code/badRequest`` for a datagram
-    /// socket, and otherwise with ``LoadError/Code/ioFailed``. It never raises SIGPIPE.
+    /// The stream fails with `LoadError.Code.connectionLost` if nobody reads the pipe or socket any more (`EPIPE`),
+    /// with `LoadError.Code.noResources` if no descriptor is free, with `LoadError.Code.badRequest` for a datagram
+    /// socket, and otherwise with `LoadError.Code.ioFailed`. It never raises SIGPIPE.
     public convenience init(descriptor: Int32) { self.init(DescriptorSink(descriptor)) }
 }
 

@@ -15,8 +15,8 @@ extension ByteInputStream {
     /// A stream of the bytes of a regular file. ``StreamPropertyKey/currentOffset`` can be set, also before the stream
     /// is open.
     ///
-    /// The file is opened by ``open()``. If it can't be opened, the stream fails with ``LoadError/Code/notFound``,
-    /// ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory`` or another code that says why. The stream ends
+    /// The file is opened by ``open()``. If it can't be opened, the stream fails with `LoadError.Code.notFound`,
+    /// `LoadError.Code.accessDenied`, `LoadError.Code.isDirectory` or another code that says why. The stream ends
     /// where the file ends when the last byte is read. Reads wait for the disk.
     ///
     /// - Parameters:
@@ -38,9 +38,9 @@ extension ByteOutputStream {
 
     /// A stream to a regular file, which is created if necessary, with the permissions 0666 without those of the umask.
     ///
-    /// The file is opened by ``open()``. If it can't be opened, the stream fails with ``LoadError/Code/notFound`` if
-    /// the folder does not exist, ``LoadError/Code/accessDenied``, ``LoadError/Code/isDirectory`` or
-    /// ``LoadError/Code/ioFailed``. Each write is passed to the system immediately. Nothing is synchronised with the
+    /// The file is opened by ``open()``. If it can't be opened, the stream fails with `LoadError.Code.notFound` if
+    /// the folder does not exist, `LoadError.Code.accessDenied`, `LoadError.Code.isDirectory` or
+    /// `LoadError.Code.ioFailed`. Each write is passed to the system immediately. Nothing is synchronised with the
     /// disk: fsync(2).
     public convenience init(path: String, at position: FilePosition = .replacing) { self.init(FileSink(path: path, at: position)) }
 }

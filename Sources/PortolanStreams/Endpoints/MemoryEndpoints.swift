@@ -15,7 +15,7 @@ extension ByteOutputStream {
 
     /// A stream that keeps at most `capacity` bytes in memory. ``StreamPropertyKey/writtenBytes`` has them.
     ///
-    /// When the buffer is full, the next write fails with ``LoadError/Code/streamFull``. If the stream reports events,
+    /// When the buffer is full, the next write fails with `LoadError.Code.streamFull`. If the stream reports events,
     /// the error is reported as soon as the buffer is full.
     public static func toBuffer(capacity: Int) -> ByteOutputStream { ByteOutputStream(MemorySink(capacity: max(capacity, 0))) }
 }

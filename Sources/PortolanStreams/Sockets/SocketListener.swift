@@ -27,8 +27,9 @@ public final class SocketListener: Sendable {
     ///   - address: an IP address of this machine. `127.0.0.1` and `::1` are for programs on the same machine only;
     ///     `0.0.0.0` and `::` accept connections on all interfaces.
     ///   - port: 0 to 65535; 0 for a free port, see ``port``.
-    /// - Throws: ``LoadError/Code/badURL`` for a wrong address or port, ``LoadError/Code/cannotConnect`` if the port is
-    ///   in use, ``LoadError/Code/accessDenied``, ``LoadError/Code/noResources``
+    ///   - configuration: for all connections.
+    /// - Throws: `LoadError.Code.badURL` for a wrong address or port, `LoadError.Code.cannotConnect` if the port is
+    ///   in use, `LoadError.Code.accessDenied`, `LoadError.Code.noResources`
     public convenience init(
         address: String = "127.0.0.1", port: Int, configuration: SocketListenerConfiguration = SocketListenerConfiguration()
     ) throws(LoadError) {
@@ -37,7 +38,7 @@ public final class SocketListener: Sendable {
 
     /// Listens on a UNIX socket (unix(7)). The file must not exist. ``close()`` removes it.
     ///
-    /// - Throws: as ``init(address:port:configuration:)``, and ``LoadError/Code/badURL`` for a path of over 107 bytes
+    /// - Throws: as ``init(address:port:configuration:)``, and `LoadError.Code.badURL` for a path of over 107 bytes
     public convenience init(
         path: String, configuration: SocketListenerConfiguration = SocketListenerConfiguration()
     ) throws(LoadError) {
@@ -66,8 +67,8 @@ public final class SocketListener: Sendable {
     /// Waits for a connection, and accepts it.
     ///
     /// - Returns: its streams, which are not open yet.
-    /// - Throws: ``LoadError/Code/streamNotOpen`` if the listener is closed; ``LoadError/Code/streamInUse`` if it is
-    ///   used in another way; ``LoadError/Code/cannotConnect`` if the system fails; ``LoadError/Code/noResources`` if
+    /// - Throws: `LoadError.Code.streamNotOpen` if the listener is closed; `LoadError.Code.streamInUse` if it is
+    ///   used in another way; `LoadError.Code.cannotConnect` if the system fails; `LoadError.Code.noResources` if
     ///   the call would block the thread of an event loop
     public func accept() throws(LoadError) -> SocketStreams {
         while true {
@@ -96,7 +97,7 @@ public final class SocketListener: Sendable {
     // MARK: Tasks
 
     /// The connections, in the order in which they were accepted. The sequence ends when the listener is closed. If the
-    /// task is cancelled, the listener is closed, and the sequence throws ``LoadError/Code/cancelled``.
+    /// task is cancelled, the listener is closed, and the sequence throws `LoadError.Code.cancelled`.
     public var connections: ConnectionSequence { ConnectionSequence(listener: self) }
 
     public struct ConnectionSequence: AsyncSequence, Sendable {
@@ -105,7 +106,7 @@ public final class SocketListener: Sendable {
         public struct AsyncIterator: AsyncIteratorProtocol {
             fileprivate let listener: SocketListener
 
-            /// - Throws: as ``SocketListener/accept()``; ``LoadError/Code/cancelled``
+            /// - Throws: as ``SocketListener/accept()``; `LoadError.Code.cancelled`
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(LoadError) -> SocketStreams? {
                 try await listener.next()
             }
@@ -136,7 +137,7 @@ public final class SocketListener: Sendable {
     ///   - queue: as for ``ByteInputStream/schedule(on:_:)``.
     ///   - handler: receives the streams of the connection, which are not open yet; or the error with which the
     ///     listener has failed, as the last call.
-    /// - Throws: ``LoadError/Code/streamInUse`` if a thread or task waits; ``LoadError/Code/streamNotOpen`` if the
+    /// - Throws: `LoadError.Code.streamInUse` if a thread or task waits; `LoadError.Code.streamNotOpen` if the
     ///   listener is closed
     public func schedule(
         on queue: DeliveryQueue, _ handler: @escaping @Sendable (Result<SocketStreams, LoadError>) -> Void

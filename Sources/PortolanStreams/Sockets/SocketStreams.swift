@@ -22,21 +22,22 @@ public struct SocketStreams: Sendable {
 
     /// Streams to a server that listens on a TCP port.
     ///
-    /// The streams fail with ``LoadError/Code/nameNotFound``, ``LoadError/Code/cannotConnect``,
-    /// ``LoadError/Code/timedOut``, the codes of proxies, or ``LoadError/Code/secureConnectionFailed`` and the codes of
-    /// certificates; and with ``LoadError/Code/connectionLost`` if the connection ends without the end of the bytes.
+    /// The streams fail with `LoadError.Code.nameNotFound`, `LoadError.Code.cannotConnect`,
+    /// `LoadError.Code.timedOut`, the codes of proxies, or `LoadError.Code.secureConnectionFailed` and the codes of
+    /// certificates; and with `LoadError.Code.connectionLost` if the connection ends without the end of the bytes.
     ///
     /// - Parameters:
     ///   - host: a name, or an IP address without brackets.
     ///   - port: 1 to 65535.
+    ///   - configuration: the settings of TLS, the proxy, the buffers and others.
     public init(toHost host: String, port: Int, configuration: SocketConfiguration = SocketConfiguration()) {
         self.init(SocketLink(to: .host(host, port: port), configuration))
     }
 
     /// Streams to a server that listens on a UNIX socket (unix(7)). The proxy of the configuration is not used.
     ///
-    /// The streams fail as those of ``init(toHost:port:configuration:)``, and with ``LoadError/Code/badURL`` for a path
-    /// of over 107 bytes, or ``LoadError/Code/accessDenied``.
+    /// The streams fail as those of ``init(toHost:port:configuration:)``, and with `LoadError.Code.badURL` for a path
+    /// of over 107 bytes, or `LoadError.Code.accessDenied`.
     public init(toPath path: String, configuration: SocketConfiguration = SocketConfiguration()) {
         self.init(SocketLink(to: .path(path), configuration))
     }
@@ -58,8 +59,8 @@ public struct SocketStreams: Sendable {
     ///
     /// - Parameter completion: called once, on any thread, possibly before this function returns: with `nil`, or with
     ///   the error. After an error of the handshake, both streams have failed with it. Errors of the call itself are
-    ///   ``LoadError/Code/badRequest`` if TLS is already in use or has no settings, and
-    ///   ``LoadError/Code/connectionLost`` if the connection is not open, or one direction has ended.
+    ///   `LoadError.Code.badRequest` if TLS is already in use or has no settings, and
+    ///   `LoadError.Code.connectionLost` if the connection is not open, or one direction has ended.
     public func startTLS(completion: @escaping @Sendable (LoadError?) -> Void = { _ in }) { link.startTLS(completion) }
 
     /// As ``startTLS(completion:)``, and waits for the end of the handshake.

@@ -4,7 +4,7 @@ public import PortolanCore
 
 extension ByteInputStream {
     /// The bytes as a sequence of pieces. The task waits without holding a thread. If it is cancelled, the stream is
-    /// closed, and the sequence throws ``LoadError/Code/cancelled``.
+    /// closed, and the sequence throws `LoadError.Code.cancelled`.
     ///
     ///     for try await chunk in input.chunks() { digest.update(chunk) }
     ///
@@ -21,7 +21,7 @@ extension ByteInputStream {
             fileprivate let stream: ByteInputStream
             fileprivate let size: Int
 
-            /// - Throws: the error of the stream, as ``ByteInputStream/read(into:)``; ``LoadError/Code/cancelled``
+            /// - Throws: the error of the stream, as ``ByteInputStream/read(into:)``; `LoadError.Code.cancelled`
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(LoadError) -> [UInt8]? {
                 try await stream.nextChunk(atMost: size)
             }
@@ -54,8 +54,8 @@ extension ByteOutputStream {
     /// Writes all bytes. The task waits for space without holding a thread. If it is cancelled, the stream is closed
     /// without the end of the bytes, as if it had been released.
     ///
-    /// - Throws: the error of the sink; ``LoadError/Code/streamNotOpen``; ``LoadError/Code/streamInUse`` if the stream
-    ///   reports events, or another task waits; ``LoadError/Code/cancelled``. Some of the bytes may have been written.
+    /// - Throws: the error of the sink; `LoadError.Code.streamNotOpen`; `LoadError.Code.streamInUse` if the stream
+    ///   reports events, or another task waits; `LoadError.Code.cancelled`. Some of the bytes may have been written.
     public func write(_ bytes: [UInt8]) async throws(LoadError) {
         if let refusal = core.refusal { throw refusal }
         var count = 0

@@ -11,7 +11,7 @@ import Synchronization
 ///     input.close()
 ///
 /// There are three ways to use a stream. A call of a second way, while the first is in use, throws
-/// ``LoadError/Code/streamInUse``:
+/// `LoadError.Code.streamInUse`:
 /// - **polling**: a thread calls ``read(into:)``, which waits for bytes, or looks at ``hasBytesAvailable`` first;
 /// - **events**: ``schedule(on:_:)`` reports when bytes are available;
 /// - **tasks**: ``chunks(ofAtMost:)`` is a sequence for `for try await`.
@@ -58,9 +58,9 @@ public final class ByteInputStream: Sendable {
     /// some.
     ///
     /// - Returns: the number of bytes; 0 at the end of the stream.
-    /// - Throws: the error of the source; ``LoadError/Code/streamNotOpen``; ``LoadError/Code/streamInUse`` if the call
-    ///   would wait although the stream reports events, or another thread reads; ``LoadError/Code/noResources`` if it
-    ///   would block the thread of an event loop; ``LoadError/Code/badRequest`` if `buffer` is full.
+    /// - Throws: the error of the source; `LoadError.Code.streamNotOpen`; `LoadError.Code.streamInUse` if the call
+    ///   would wait although the stream reports events, or another thread reads; `LoadError.Code.noResources` if it
+    ///   would block the thread of an event loop; `LoadError.Code.badRequest` if `buffer` is full.
     public func read(into buffer: inout OutputRawSpan) throws(LoadError) -> Int {
         guard buffer.freeCapacity > 0 else { throw LoadError(.badRequest, message: "the buffer for a read has no free space") }
         while true {
@@ -149,11 +149,11 @@ public final class ByteInputStream: Sendable {
     /// from the handler does not wait: after ``StreamEvent/bytesAvailable`` it returns bytes.
     ///
     /// - Parameters:
-    ///   - queue: a dispatch queue, a run loop with its modes, or another queue. With ``DeliveryQueue/immediate``, the
+    ///   - queue: a dispatch queue, a run loop with its modes, or another queue. With `DeliveryQueue.immediate`, the
     ///     handler is called on the thread that has caused the event, which can be a thread of an event loop.
     ///   - handler: receives the stream, so that it need not retain it.
-    /// - Throws: ``LoadError/Code/streamInUse`` if a thread or task waits for the stream;
-    ///   ``LoadError/Code/streamNotOpen`` if it is closed.
+    /// - Throws: `LoadError.Code.streamInUse` if a thread or task waits for the stream;
+    ///   `LoadError.Code.streamNotOpen` if it is closed.
     public func schedule(
         on queue: DeliveryQueue, _ handler: @escaping @Sendable (ByteInputStream, StreamEvent) -> Void
     ) throws(LoadError) {
@@ -175,7 +175,7 @@ public final class ByteInputStream: Sendable {
 
     /// Sets a property.
     ///
-    /// - Throws: ``LoadError/Code/streamPropertyNotSettable``; ``LoadError/Code/streamInUse`` if another thread reads.
+    /// - Throws: `LoadError.Code.streamPropertyNotSettable`; `LoadError.Code.streamInUse` if another thread reads.
     public func setProperty<Value>(_ value: Value, for key: StreamPropertyKey<Value>) throws(LoadError) {
         guard !key.isReadOnly else { throw .notSettable(key) }
         let isSet = try core.withExclusiveAccess {

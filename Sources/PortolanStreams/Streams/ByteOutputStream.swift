@@ -10,8 +10,8 @@ public import PortolanCore
 ///     output.close()
 ///     if let error = output.error { throw error }
 ///
-/// There are three ways to use a stream, never two at once: **polling** with ``write(_:)`` and ``hasSpaceAvailable``,
-/// **events** with ``schedule(on:_:)``, and **tasks** with `try await` ``write(_:)``. ``ByteInputStream`` describes
+/// There are three ways to use a stream, never two at once: **polling** with `write(_:)` and ``hasSpaceAvailable``,
+/// **events** with ``schedule(on:_:)``, and **tasks** with `try await` `write(_:)`. ``ByteInputStream`` describes
 /// them.
 ///
 /// ``close()`` marks the end of the bytes. If the last reference is released before, the reader of a bound pair, and
@@ -57,9 +57,9 @@ public final class ByteOutputStream: Sendable {
     /// Writes as many of the bytes as there is space for: at least one. Waits until there is some space.
     ///
     /// - Returns: the number of written bytes; 0 if `bytes` is empty.
-    /// - Throws: the error of the sink, such as ``LoadError/Code/streamFull``; ``LoadError/Code/streamNotOpen``;
-    ///   ``LoadError/Code/streamInUse`` if the call would wait although the stream reports events, or another thread
-    ///   writes; ``LoadError/Code/noResources`` if it would block the thread of an event loop.
+    /// - Throws: the error of the sink, such as `LoadError.Code.streamFull`; `LoadError.Code.streamNotOpen`;
+    ///   `LoadError.Code.streamInUse` if the call would wait although the stream reports events, or another thread
+    ///   writes; `LoadError.Code.noResources` if it would block the thread of an event loop.
     public func write(_ bytes: borrowing Span<UInt8>) throws(LoadError) -> Int {
         while true {
             if let count = try writeAvailable(unsafe bytes.bytes) { return count }
@@ -69,7 +69,7 @@ public final class ByteOutputStream: Sendable {
 
     /// Writes all bytes. Waits while there is no space.
     ///
-    /// - Throws: as ``write(_:)``. Some of the bytes may have been written.
+    /// - Throws: as `write(_:)`. Some of the bytes may have been written.
     public func write(all bytes: [UInt8]) throws(LoadError) {
         if let refusal = core.refusal { throw refusal }
         var count = 0
@@ -107,8 +107,8 @@ public final class ByteOutputStream: Sendable {
     /// - Parameters:
     ///   - queue: as for ``ByteInputStream/schedule(on:_:)``.
     ///   - handler: receives the stream, so that it need not retain it.
-    /// - Throws: ``LoadError/Code/streamInUse`` if a thread or task waits for the stream;
-    ///   ``LoadError/Code/streamNotOpen`` if it is closed.
+    /// - Throws: `LoadError.Code.streamInUse` if a thread or task waits for the stream;
+    ///   `LoadError.Code.streamNotOpen` if it is closed.
     public func schedule(
         on queue: DeliveryQueue, _ handler: @escaping @Sendable (ByteOutputStream, StreamEvent) -> Void
     ) throws(LoadError) {
@@ -125,7 +125,7 @@ public final class ByteOutputStream: Sendable {
 
     /// Sets a property.
     ///
-    /// - Throws: ``LoadError/Code/streamPropertyNotSettable``; ``LoadError/Code/streamInUse`` if another thread writes.
+    /// - Throws: `LoadError.Code.streamPropertyNotSettable`; `LoadError.Code.streamInUse` if another thread writes.
     public func setProperty<Value>(_ value: Value, for key: StreamPropertyKey<Value>) throws(LoadError) {
         guard !key.isReadOnly, try core.withExclusiveAccess({ sink.setProperty(value, for: key.name) }) else { throw .notSettable(key) }
     }

@@ -3,14 +3,14 @@
 public import PortolanCore
 
 extension LoadError {
-    /// The ``LoadError/domain`` of the codes that only streams use. All other errors of streams have the published
-    /// codes, such as ``LoadError/Code/notFound`` for a file.
+    /// The `LoadError.domain` of the codes that only streams use. All other errors of streams have the published
+    /// codes, such as `LoadError.Code.notFound` for a file.
     public static let streamDomain = "org.portolan.stream"
 
     static func stream(_ code: Code, _ message: String) -> LoadError { LoadError(code, domain: streamDomain, message: message) }
 }
 
-/// Codes in the domain ``LoadError/streamDomain``.
+/// Codes in the domain `LoadError.streamDomain`.
 extension LoadError.Code {
     /// The stream is not open: it was not opened, or it is closed.
     public static let streamNotOpen = Self(rawValue: 1)

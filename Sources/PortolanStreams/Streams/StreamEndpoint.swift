@@ -36,7 +36,7 @@ extension StreamEndpoint {
 
 /// What a ``ByteInputStream`` reads from.
 ///
-/// ``BodyReader/read(into:whenReady:)`` is the only function that must be written, besides `close()`: a source that can
+/// `BodyReader.read(into:whenReady:)` is the only function that must be written, besides `close()`: a source that can
 /// be the body of a request can be a stream.
 public protocol ByteSource: StreamEndpoint, BodyReader {
     /// Calls `body` with bytes in the memory of the source, instead of a copy.
@@ -47,7 +47,7 @@ public protocol ByteSource: StreamEndpoint, BodyReader {
     func withAvailableBytes(_ body: (borrowing RawSpan) -> Int) -> Bool
     /// Says what the next read would return, without reading.
     ///
-    /// - Parameter whenReady: as for ``BodyReader/read(into:whenReady:)``.
+    /// - Parameter whenReady: as for `BodyReader.read(into:whenReady:)`.
     /// - Returns: `nil` if the source can't know. Then the stream reads some bytes ahead.
     func peek(whenReady: @escaping @Sendable () -> Void) -> BodyRead?
 }
