@@ -93,6 +93,17 @@ import Testing
         try server.result()
     }
 
+    @Test func listenerOnAllAddressesAcceptsBothFamilies() throws {
+        let listener = try SocketListener(address: "::", port: 0)
+        for host in ["127.0.0.1", "::1"] {
+            let client = SocketStreams(toHost: host, port: try #require(listener.port))
+            open(client)
+            let server = try accept(on: listener)
+            try server.output.write(all: [1])
+            #expect(try client.input.read(atMost: 1) == [1])
+        }
+    }
+
     @Test func connectionThatNobodyOpensIsClosed() throws {
         let listener = try SocketListener(port: 0)
         let client = try connect(to: listener)

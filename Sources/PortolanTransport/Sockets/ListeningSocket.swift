@@ -54,6 +54,11 @@ package final class ListeningSocket: Sendable {
         guard let socket = Socket.make(socketAddress.family) else { throw Self.error(name, errno) }
         var on: CInt = 1
         unsafe setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
+        if socketAddress.isIPv6 {
+            // The system's default can be otherwise: ipv6(7).
+            var off: CInt = 0
+            unsafe setsockopt(socket.descriptor, CInt(IPPROTO_IPV6), IPV6_V6ONLY, &off, socklen_t(MemoryLayout<CInt>.size))
+        }
         let status = unsafe socketAddress.withSystemAddress { unsafe bind(socket.descriptor, $0, $1) }
         guard status == 0, listen(socket.descriptor, CInt(Self.backlog)) == 0 else { throw Self.error(name, errno) }
         try self.init(socket.release(), name, port: Socket.localAddress(of: socket.descriptor)?.port ?? port, file: nil)
