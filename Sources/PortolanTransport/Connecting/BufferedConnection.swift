@@ -73,7 +73,7 @@ package final class BufferedConnection: Sendable {
         /// Whether a TLS handshake runs on the open connection. Until it ends, written bytes wait.
         var isSecuring = false
 
-        /// The bytes that the reader reads now, and the later ones, which the event loop appends. Two arrays, so that no
+        /// The bytes that the reader reads now, and later ones, which the event loop appends. Two arrays, so that no
         /// append moves bytes that the reader uses.
         var readable: ArraySlice<UInt8> = []
         var received: [UInt8] = []
