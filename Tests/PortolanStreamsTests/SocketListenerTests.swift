@@ -493,7 +493,165 @@ import Testing
         await #expect { try await secureClient.startTLS() } throws: { ($0 as? LoadError)?.code == .badRequest }
     }
 
+    /// The stream's own handler writes as soon as the connection is open.
+    @Test func nothingIsWrittenInClearTextBeforeTLS() throws {
+        let listener = try SocketListener(port: 0)
+        for _ in 0..<50 {
+            let client = SocketStreams(toHost: Self.loopback, port: try #require(listener.port), configuration: try clearText())
+            try client.output.schedule(on: .immediate) { output, event in
+                if event == .spaceAvailable { _ = try? output.write(Array("PASSWORD".utf8).span) }
+            }
+            client.output.open()
+            client.startTLS()
+            let server = try accept(on: listener)
+            // The type of a TLS record with a handshake (RFC 8446 §5.1).
+            #expect(try server.input.read(atMost: 1) == [22])
+        }
+    }
+
+    @Test func nothingIsWrittenInClearTextAfterTheCall() throws {
+        let listener = try SocketListener(port: 0)
+        for _ in 0..<200 {
+            let client = try connect(to: listener, try clearText())
+            let server = try accept(on: listener)
+            try client.output.write(all: [1])
+            client.startTLS()
+            try client.output.write(all: Array("PASSWORD".utf8))
+            var bytes: [UInt8] = []
+            while bytes.count < 2 { bytes += try server.input.read(atMost: 2 - bytes.count) }
+            #expect(bytes == [1, 22])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func completionComesIfTheStreamsAreClosedAtOnce(isAccepted: Bool) async throws {
+        let listener = try laterListener()
+        for _ in 0..<100 {
+            let client = SocketStreams(toHost: Self.loopback, port: try #require(listener.port), configuration: try clearText())
+            if isAccepted { client.input.open() }
+            let socket = isAccepted ? try listener.accept() : client
+            let error: LoadError? = await withCheckedContinuation { continuation in
+                open(socket)
+                socket.startTLS { continuation.resume(returning: $0) }
+                socket.input.close()
+                socket.output.close()
+                client.input.close()
+                client.output.close()
+            }
+            #expect(error != nil)
+        }
+    }
+
+    @Test func secondStartOfTLSIsRefused() async throws {
+        let listener = try laterListener()
+        let client = try connect(to: listener, try clearText())
+        let server = try accept(on: listener)
+        client.startTLS { _ in }
+        await #expect { try await client.startTLS() } throws: { ($0 as? LoadError)?.code == .badRequest }
+        try await server.startTLS()
+        let secureListener = try SocketListener(port: 0, configuration: .tls(try settings()))
+        let secureClient = try connect(to: secureListener, try secure())
+        let secureServer = try accept(on: secureListener)
+        await #expect { try await secureServer.startTLS() } throws: { ($0 as? LoadError)?.code == .badRequest }
+        try await secureServer.output.write([1])
+        #expect(try secureClient.input.read(atMost: 1) == [1])
+    }
+
+    /// The first connection of a listener waits for the TLS context.
+    @Test func inputMayBeClosedBeforeTheHandshake() throws {
+        for _ in 0..<5 {
+            let listener = try SocketListener(port: 0, configuration: .tls(try settings { $0.handshakeTimeout = .seconds(20) }))
+            let client = try connect(to: listener, try secure())
+            let server = try accept(on: listener)
+            server.input.close()
+            try server.output.write(all: Array("banner".utf8))
+            server.output.close()
+            #expect(try readAll(client.input) == Array("banner".utf8))
+        }
+    }
+
+    @Test func connectionThatIsClosedAtOnceEndsProperly() throws {
+        let listener = try SocketListener(port: 0, configuration: .tls(try settings()))
+        let client = try connect(to: listener, try secure())
+        let server = try accept(on: listener)
+        server.input.close()
+        server.output.close()
+        #expect(try readAll(client.input) == [])
+    }
+
+    @Test func secureListenerNeedsSettings() {
+        var configuration = SocketListenerConfiguration()
+        configuration.isSecure = true
+        #expect { try SocketListener(port: 0, configuration: configuration) } throws: { ($0 as? LoadError)?.code == .badRequest }
+        #expect { try SocketListener(path: "/tmp/x", configuration: configuration) } throws: { ($0 as? LoadError)?.code == .badRequest }
+    }
+
+    @Test func largeBufferIsNotAllocatedAtOnce() throws {
+        var configuration = SocketListenerConfiguration()
+        configuration.bufferSize = .max
+        let listener = try SocketListener(port: 0, configuration: configuration)
+        let client = try connect(to: listener)
+        let server = try accept(on: listener)
+        try client.output.write(all: [1, 2])
+        client.output.close()
+        #expect(try readAll(server.input) == [1, 2])
+    }
+
+    /// A handler that leaves the peer's handshake to `startTLS` still learns of the bytes after it.
+    @Test func bytesAfterTheHandshakeAreReported() async throws {
+        let listener = try laterListener()
+        let client = try connect(to: listener, try clearText())
+        let server = try accept(on: listener)
+        let log = EventLog()
+        let isSecure = Atomic(false)
+        try server.input.schedule(on: .background) { input, event in
+            log.record(event) {
+                if event == .bytesAvailable, isSecure.load(ordering: .acquiring) { _ = try? input.read(atMost: 10) }
+            }
+        }
+        client.startTLS { _ in }
+        log.wait { $0.contains(.bytesAvailable) }
+        isSecure.store(true, ordering: .releasing)
+        try await server.startTLS()
+        try await client.output.write([1])
+        client.output.close()
+        log.waitForEnd()
+        #expect(log.events.last == .endEncountered && log.events.filter { $0 == .bytesAvailable }.count == 2)
+    }
+
+    /// Security level 2 of OpenSSL refuses the key.
+    @Test func weakKeyIsNamed() throws {
+        let folder = try TemporaryFolder()
+        let (certificate, key) = (folder.path(of: "weak.pem"), folder.path(of: "weak.key"))
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [
+            "openssl", "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-subj", "/CN=weak", "-keyout", key, "-out", certificate,
+        ]
+        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+        try process.run()
+        process.waitUntilExit()
+        let identity = TLSIdentity(certificatePath: certificate, keyPath: key)
+        let listener = try SocketListener(port: 0, configuration: .tls(TLSServerSettings(identity: identity)))
+        let client = try connect(to: listener, try secure())
+        let server = try accept(on: listener)
+        #expect { try server.input.read(atMost: 1) } throws: { ($0 as? LoadError)?.message.contains(certificate) == true }
+        client.input.close()
+    }
+
     // MARK: Properties
+
+    @Test func acceptedConnectionsHaveThePropertiesOfTheirListener() throws {
+        let listener = try SocketListener(address: "::", port: 0, configuration: .tls(try settings { $0.minimumVersion = .tls13 }))
+        let client = try connect(to: listener, try secure())
+        let server = try listener.accept()
+        #expect(server.input.property(.securityLevel) == .only(.tls13) && server.input.property(.remoteHost) == Self.loopback)
+        #expect(server.input.property(.proxy) == nil && server.output.property(.networkServiceType) == nil)
+        open(server)
+        server.output.close()
+        #expect(try readAll(client.input) == [])
+        #expect(server.input.property(.securityLevel) == .only(.tls13))
+    }
 
     @Test func settingsAreProperties() throws {
         let listener = try SocketListener(port: 0, configuration: .tls(try settings()))

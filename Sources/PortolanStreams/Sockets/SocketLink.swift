@@ -10,7 +10,7 @@ final class SocketLink: Sendable {
         case host(String, port: Int)
         case path(String)
         /// - Parameter tls: for ``startTLS(_:)``
-        case accepted(host: String?, port: Int?, tls: TLSServerContext?)
+        case accepted(host: String?, port: Int?, tls: TLSServerContext?, isSecure: Bool)
     }
 
     private let destination: Destination
@@ -29,7 +29,7 @@ final class SocketLink: Sendable {
     ///
     /// - Parameter isSecure: whether TLS starts when the connection is opened.
     init(accepting socket: AcceptedSocket, tls: TLSServerContext?, isSecure: Bool, bufferSize: Int) {
-        destination = .accepted(host: socket.remoteHost, port: socket.remotePort, tls: tls)
+        destination = .accepted(host: socket.remoteHost, port: socket.remotePort, tls: tls, isSecure: isSecure)
         configuration = Mutex(SocketConfiguration())
         connection = BufferedConnection(accepting: socket, tls: isSecure ? tls : nil, bufferSize: bufferSize)
     }
@@ -59,7 +59,7 @@ final class SocketLink: Sendable {
     }
 
     private func tlsRole() throws(LoadError) -> BufferedConnection.TLSRole {
-        if case .accepted(_, _, let context) = destination {
+        if case .accepted(_, _, let context, _) = destination {
             guard let context else { throw LoadError(.badRequest, message: "TLS can't start, because the listener has no TLS settings") }
             return .server(context)
         }
@@ -85,15 +85,20 @@ final class SocketLink: Sendable {
         case StreamPropertyKey<[ServerCertificate]>.peerCertificates.name: tls?.peerCertificates
         case StreamPropertyKey<LoadError>.peerTrustError.name: tls?.trustError
         case StreamPropertyKey<SocketSecurityLevel>.securityLevel.name: securityLevel(isSecure: tls != nil)
-        case StreamPropertyKey<TLSSettings>.tlsSettings.name: configuration.withLock { $0.tls }
-        case StreamPropertyKey<ProxyPolicy>.proxy.name: configuration.withLock { $0.proxy }
-        case StreamPropertyKey<NetworkServiceType>.networkServiceType.name: configuration.withLock { $0.networkServiceType }
+        case StreamPropertyKey<TLSSettings>.tlsSettings.name where !destination.isAccepted: configuration.withLock { $0.tls }
+        case StreamPropertyKey<ProxyPolicy>.proxy.name where !destination.isAccepted: configuration.withLock { $0.proxy }
+        case StreamPropertyKey<NetworkServiceType>.networkServiceType.name where !destination.isAccepted:
+            configuration.withLock { $0.networkServiceType }
         default: nil
         }
     }
 
     private func securityLevel(isSecure: Bool) -> SocketSecurityLevel {
-        configuration.withLock { configuration in
+        if case .accepted(_, _, let context, let isSecureFromStart) = destination {
+            guard let settings = context?.settings, isSecure || isSecureFromStart else { return .none }
+            return settings.minimumVersion == settings.maximumVersion ? .only(settings.minimumVersion) : .negotiated
+        }
+        return configuration.withLock { configuration in
             guard configuration.isSecure || isSecure else { return .none }
             return configuration.tls.minimumVersion == configuration.tls.maximumVersion
                 ? .only(configuration.tls.minimumVersion) : .negotiated
@@ -132,7 +137,7 @@ extension SocketLink.Destination {
         switch self {
         case .host(let host, let port): "\(host) port \(port)"
         case .path(let path): "the socket '\(path)'"
-        case .accepted(let host, let port, _): host.map { "\($0) port \(port ?? 0)" } ?? "a client"
+        case .accepted(let host, let port, _, _): host.map { "\($0) port \(port ?? 0)" } ?? "a client"
         }
     }
 
@@ -140,7 +145,7 @@ extension SocketLink.Destination {
         switch self {
         case .host(let host, _): host
         case .path: nil
-        case .accepted(let host, _, _): host
+        case .accepted(let host, _, _, _): host
         }
     }
 
@@ -148,7 +153,7 @@ extension SocketLink.Destination {
         switch self {
         case .host(_, let port): port
         case .path: nil
-        case .accepted(_, let port, _): port
+        case .accepted(_, let port, _, _): port
         }
     }
 

@@ -29,10 +29,12 @@ public final class SocketListener: Sendable {
     ///   - port: 0 to 65535; 0 for a free port, see ``port``.
     ///   - configuration: for all connections.
     /// - Throws: `LoadError.Code.badURL` for a wrong address or port, `LoadError.Code.cannotConnect` if the port is
-    ///   in use, `LoadError.Code.accessDenied`, `LoadError.Code.noResources`
+    ///   in use, `LoadError.Code.accessDenied`, `LoadError.Code.noResources`, `LoadError.Code.badRequest` if the
+    ///   connections are to be secure, but have no TLS settings
     public convenience init(
         address: String = "127.0.0.1", port: Int, configuration: SocketListenerConfiguration = SocketListenerConfiguration()
     ) throws(LoadError) {
+        try configuration.check()
         self.init(try ListeningSocket(address: address, port: port), configuration)
     }
 
@@ -42,6 +44,7 @@ public final class SocketListener: Sendable {
     public convenience init(
         path: String, configuration: SocketListenerConfiguration = SocketListenerConfiguration()
     ) throws(LoadError) {
+        try configuration.check()
         self.init(try ListeningSocket(path: path), configuration)
     }
 
@@ -175,11 +178,17 @@ public struct SocketListenerConfiguration: Sendable {
     }
     /// Copies of a configuration share the context, because making one reads files.
     private(set) var tlsContext: TLSServerContext?
-    /// Whether TLS starts when the streams of a connection are opened. Otherwise,
+    /// Whether TLS starts when the streams of a connection are opened, which needs ``tls``. Otherwise,
     /// ``SocketStreams/startTLS(completion:)`` starts it.
     public var isSecure = false
     /// As ``SocketConfiguration/bufferSize``.
     public var bufferSize = 64 << 10
+
+    fileprivate func check() throws(LoadError) {
+        guard tls != nil || !isSecure else {
+            throw LoadError(.badRequest, message: "secure connections need TLS settings; set the listener's configuration.tls")
+        }
+    }
 }
 
 /// The listening socket is already open.

@@ -14,7 +14,7 @@ public import PortolanCore
 /// The connection is made when one of the streams is opened. ``ByteOutputStream/close()`` sends the rest of the bytes
 /// and then closes the sending direction, so that the peer sees the end; bytes from the peer can still be read. The
 /// connection is closed when both streams are. If an open output is released without `close()`, or its task is
-/// cancelled, the connection is reset.
+/// cancelled, the connection is reset. A UNIX socket in clear text has no reset, so its peer can't tell.
 public struct SocketStreams: Sendable {
     public let input: ByteInputStream
     public let output: ByteOutputStream
@@ -61,7 +61,13 @@ public struct SocketStreams: Sendable {
     ///   the error. After an error of the handshake, both streams have failed with it. Errors of the call itself are
     ///   `LoadError.Code.badRequest` if TLS is already in use or has no settings, and
     ///   `LoadError.Code.connectionLost` if the connection is not open, or one direction has ended.
-    public func startTLS(completion: @escaping @Sendable (LoadError?) -> Void = { _ in }) { link.startTLS(completion) }
+    public func startTLS(completion: @escaping @Sendable (LoadError?) -> Void = { _ in }) {
+        link.startTLS { [weak input] error in
+            // The peer's handshake may have been reported as bytes, which nobody has read.
+            if error == nil { input?.reportAgain() }
+            completion(error)
+        }
+    }
 
     /// As ``startTLS(completion:)``, and waits for the end of the handshake.
     ///

@@ -160,6 +160,12 @@ public final class ByteInputStream: Sendable {
         try core.schedule(on: queue) { [weak self] event in if let self { handler(self, event) } }
     }
 
+    /// Reports available bytes even if an earlier report had no response.
+    func reportAgain() {
+        // `try?` because a thread that reads responds itself.
+        _ = try? core.withExclusiveAccess { true }
+    }
+
     /// Ends the reports. If this is not called on the queue, one event may still be on its way.
     public func unschedule() { core.unschedule() }
 

@@ -10,47 +10,6 @@ import Synchronization
 ///
 /// A reader and a writer share it. It is closed when both have closed it.
 package final class BufferedConnection: Sendable {
-    /// How to make a connection to a server.
-    package struct Route: Sendable {
-        package var endpoint: Endpoint
-        package var configuration: TransportConfiguration
-        package var contexts: TLSContextCache
-        /// Answers the challenges of TLS. Called on the event loop. `nil` for default handling.
-        package var onChallenge: (@Sendable (AuthenticationChallenge) -> Void)?
-        /// Receives each step when it is done. Called on the event loop.
-        package var onStep: (@Sendable (LoadStep) -> Void)?
-
-        package init(
-            to endpoint: Endpoint, _ configuration: TransportConfiguration, contexts: TLSContextCache,
-            onChallenge: (@Sendable (AuthenticationChallenge) -> Void)? = nil, onStep: (@Sendable (LoadStep) -> Void)? = nil
-        ) {
-            (self.endpoint, self.configuration, self.contexts) = (endpoint, configuration, contexts)
-            (self.onChallenge, self.onStep) = (onChallenge, onStep)
-        }
-    }
-
-    /// This side of a TLS handshake.
-    package enum TLSRole: Sendable {
-        /// - Parameters:
-        ///   - peer: the server that the certificate must name.
-        ///   - protocols: the protocols to offer by ALPN (RFC 7301), the preferred one first.
-        ///   - onChallenge: as for ``Route/onChallenge``.
-        ///   - timeLimit: for the handshake, including the answers to challenges.
-        case client(
-            peer: TLSPeer, contexts: TLSContextCache, protocols: [String], onChallenge: (@Sendable (AuthenticationChallenge) -> Void)?,
-            timeLimit: Duration)
-        case server(TLSServerContext)
-    }
-
-    /// The result of ``write(_:whenReady:)``.
-    package enum Write: Sendable {
-        /// The number of accepted bytes: at least one, if there were any.
-        case wrote(Int)
-        /// No bytes are accepted at the moment.
-        case wait
-        case failed(LoadError)
-    }
-
     private enum Opening {
         case notStarted
         case started([@Sendable (LoadError?) -> Void])
@@ -70,19 +29,20 @@ package final class BufferedConnection: Sendable {
     private struct State {
         var opening = Opening.notStarted
         var properties: TLSProperties?
-        /// Whether a TLS handshake runs on the open connection. Until it ends, written bytes wait.
+        /// Whether a TLS handshake runs. Until it ends, written bytes wait, and received bytes are for the handshake.
         var isSecuring = false
+        /// TLS that starts when the connection is open.
+        var pendingTLS: (role: TLSRole, completion: @Sendable (LoadError?) -> Void)?
 
-        /// The bytes that the reader reads now, and later ones, which the event loop appends. Two arrays, so that no
-        /// append moves bytes that the reader uses.
-        var readable: ArraySlice<UInt8> = []
-        var received: [UInt8] = []
+        var received = ReceiveBuffer()
         var isPaused = false
         var inputEnd: Result<Void, LoadError>?
         var readerWaiter: (@Sendable () -> Void)?
         var isReaderClosed = false
 
         var unsent: [UInt8] = []
+        /// The bytes to send before a TLS handshake starts.
+        var clearText: [UInt8] = []
         var isFlushing = false
         var writeError: LoadError?
         var writerWaiter: (@Sendable () -> Void)?
@@ -90,10 +50,10 @@ package final class BufferedConnection: Sendable {
         /// The number of unsent bytes when the closed connection was looked at last, and how often it had not changed.
         var lingering = (count: Int.max, stallCount: 0)
 
-        var receivedCount: Int { readable.count + received.count }
-
         /// Whether neither side uses the connection any more.
         var isOver: Bool { isReaderClosed && writerEnding != nil }
+        /// Whether the connection need not be opened: neither side uses it, and the peer expects no proper end.
+        var isUnused: Bool { isOver && writerEnding != .finished }
     }
 
     /// Used on the event loop only.
@@ -187,7 +147,7 @@ package final class BufferedConnection: Sendable {
     }
 
     private func connect(_ route: Route, on loop: SocketEventLoop) {
-        guard !state.withLock({ $0.isOver }) else { return }
+        guard !state.withLock({ $0.isOver }) else { return didOpen(closedError) }
         var configuration = route.configuration
         configuration.readSize = min(limit, configuration.readSize)
         let connector = ByteConnector(configuration, contexts: route.contexts, on: loop)
@@ -209,8 +169,12 @@ package final class BufferedConnection: Sendable {
     }
 
     private func startAccepted(on loop: SocketEventLoop) {
-        guard let accepted = bound.value.accepted.take(), !state.withLock({ $0.isOver }) else { return }
-        let connection = SocketConnection(accepted.socket, on: loop, readSize: limit)
+        let isUnused = state.withLock { state in
+            state.isSecuring = acceptedTLS != nil
+            return state.isUnused
+        }
+        guard let accepted = bound.value.accepted.take(), !isUnused else { return didOpen(closedError) }
+        let connection = SocketConnection(accepted.socket, on: loop, readSize: min(limit, TransportConfiguration().readSize))
         guard let acceptedTLS else {
             connection.start(for: BufferReceiver(self))
             return use(connection, nil)
@@ -226,24 +190,46 @@ package final class BufferedConnection: Sendable {
     }
 
     private func use(_ connection: SocketConnection, _ properties: TLSProperties?) {
-        guard !state.withLock({ $0.isOver }) else { return connection.close() }
+        let isUnused = state.withLock { state in
+            (state.properties, state.isSecuring) = (properties, false)
+            return state.isUnused
+        }
+        guard !isUnused else {
+            connection.close()
+            return didOpen(closedError)
+        }
         connection.isWrittenAfterEnd = true
         bound.value.connection = connection
-        state.withLock { $0.properties = properties }
         connection.setReceiver(BufferReceiver(self))
         didOpen(nil)
         // The output may already be closed.
         flush()
+        if state.withLock({ $0.isOver }) { closeConnection() }
     }
 
+    private var closedError: LoadError {
+        LoadError(.cancelled, message: "the streams to \(peerName) were closed before the connection was open")
+    }
+    private var alreadySecureError: LoadError { LoadError(.badRequest, message: "the connection to \(peerName) already uses TLS") }
+
     private func didOpen(_ error: LoadError?) {
-        let completions = state.withLock { state -> [@Sendable (LoadError?) -> Void] in
-            guard case .started(let completions) = state.opening else { return [] }
+        let (completions, pending, refusal) = state.withLock { state in
+            guard case .started(let completions) = state.opening else { return ([], nil, nil) as Opened }
+            let pending = state.pendingTLS.take()
+            let refusal = error ?? (state.properties == nil ? nil : alreadySecureError)
             state.opening = error.map { .failed($0) } ?? .open
-            return completions
+            // Before any completion, because a completion can write.
+            state.isSecuring = pending != nil && refusal == nil
+            return (completions, pending, refusal)
+        }
+        if let pending {
+            if let refusal { pending.completion(refusal) } else { secure(pending.role, pending.completion) }
         }
         for completion in completions { completion(error) }
     }
+
+    private typealias Completion = @Sendable (LoadError?) -> Void
+    private typealias Opened = ([Completion], pending: (role: TLSRole, completion: Completion)?, refusal: LoadError?)
 
     // MARK: TLS
 
@@ -255,42 +241,39 @@ package final class BufferedConnection: Sendable {
     ///
     /// - Parameter completion: called once, on any thread. After an error of the handshake, the connection has failed.
     package func startTLS(_ role: TLSRole, completion: @escaping @Sendable (LoadError?) -> Void) {
-        let isOpening = state.withLock { state in
-            guard case .started(let completions) = state.opening else { return false }
-            state.opening = .started(
-                completions + [{ [self] error in if let error { completion(error) } else { startTLS(role, completion: completion) } }])
-            return true
-        }
-        if isOpening { return }
+        var isPending = false
         let refusal = state.withLock { state -> LoadError? in
+            if case .started = state.opening {
+                guard state.pendingTLS == nil else { return alreadySecureError }
+                state.pendingTLS = (role, completion)
+                isPending = true
+                return nil
+            }
             guard case .open = state.opening, state.writeError == nil, !state.isOver else {
                 return LoadError(.connectionLost, message: "TLS can't start, because the connection to \(peerName) is not open")
             }
-            guard !state.isSecuring, state.properties == nil else {
-                return LoadError(.badRequest, message: "the connection to \(peerName) already uses TLS")
-            }
+            guard !state.isSecuring, state.properties == nil else { return alreadySecureError }
             guard state.inputEnd == nil, state.writerEnding == nil else {
                 return LoadError(
                     .connectionLost, message: "TLS can't start, because one direction of the connection to \(peerName) has ended")
             }
             state.isSecuring = true
+            // What is written from now on is not for the clear text.
+            (state.clearText, state.unsent) = (state.unsent, [])
             return nil
         }
         if let refusal { return completion(refusal) }
-        onLoop { [self] _ in
-            guard let connection = bound.value.connection, case .success(let loop) = loop else {
-                return completion(state.withLock { $0.writeError })
-            }
-            secure(connection, role, loop, completion)
-        }
+        if !isPending { onLoop { [self] _ in secure(role, completion) } }
     }
 
-    private func secure(
-        _ connection: SocketConnection, _ role: TLSRole, _ loop: SocketEventLoop, _ completion: @escaping @Sendable (LoadError?) -> Void
-    ) {
+    /// Performs a handshake on the open connection.
+    private func secure(_ role: TLSRole, _ completion: @escaping @Sendable (LoadError?) -> Void) {
+        guard let connection = bound.value.connection, case .success(let loop) = loop else {
+            return completion(state.withLock { $0.writeError })
+        }
         let (clearText, unread) = state.withLock { state in
-            defer { (state.unsent, state.readable, state.received, state.isPaused) = ([], [], [], false) }
-            return (state.unsent, Array(state.readable) + state.received)
+            defer { (state.clearText, state.isPaused) = ([], false) }
+            return (state.clearText, state.received.removeAll())
         }
         connection.write(clearText)
         connection.pause()
@@ -367,8 +350,8 @@ package final class BufferedConnection: Sendable {
         let (bytes, result) = state.withLock { state -> (ArraySlice<UInt8>, BodyRead) in
             let result = next(&state, whenReady)
             guard case .bytes = result else { return ([], result) }
-            let bytes = state.readable.prefix(count)
-            state.readable = state.readable.dropFirst(bytes.count)
+            let bytes = state.received.next().prefix(count)
+            state.received.removeFirst(bytes.count)
             return (bytes, .bytes)
         }
         unsafe bytes.withUnsafeBytes { unsafe buffer.append(contentsOf: $0) }
@@ -381,10 +364,7 @@ package final class BufferedConnection: Sendable {
 
     private func next(_ state: inout State, _ whenReady: @escaping @Sendable () -> Void) -> BodyRead {
         // Until TLS has started, nothing of what was received is for the reader.
-        if !state.isSecuring {
-            if state.readable.isEmpty { (state.readable, state.received) = (state.received[...], []) }
-            if !state.readable.isEmpty { return .bytes }
-        }
+        if !state.isSecuring, !state.received.isEmpty { return .bytes }
         switch state.inputEnd {
         case .success: return .end
         case .failure(let error): return .failed(error)
@@ -399,22 +379,17 @@ package final class BufferedConnection: Sendable {
     /// - Parameter body: returns how many of the bytes it has used.
     /// - Returns: `false` if there are no bytes.
     package func withReceivedBytes(_ body: (borrowing RawSpan) -> Int) -> Bool {
-        let bytes = state.withLock { state -> ArraySlice<UInt8> in
-            guard !state.isSecuring else { return [] }
-            if state.readable.isEmpty { (state.readable, state.received) = (state.received[...], []) }
-            return state.readable
-        }
+        let bytes = state.withLock { $0.isSecuring ? [] : $0.received.next() }
         guard !bytes.isEmpty else { return false }
         let count = unsafe bytes.withUnsafeBytes { body(unsafe RawSpan(_unsafeBytes: $0)) }
-        // Empty if the reader was closed, or TLS has started in the meantime.
-        state.withLock { $0.readable = $0.readable.dropFirst(min(max(count, 0), bytes.count)) }
+        state.withLock { $0.received.removeFirst(min(max(count, 0), bytes.count)) }
         resumeIfNeeded()
         return true
     }
 
     private func resumeIfNeeded() {
         let mustResume = state.withLock { state in
-            guard state.isPaused, state.receivedCount <= limit / 2 else { return false }
+            guard state.isPaused, state.received.count <= limit / 2 else { return false }
             state.isPaused = false
             return true
         }
@@ -424,8 +399,8 @@ package final class BufferedConnection: Sendable {
     fileprivate func didReceive(_ bytes: borrowing RawSpan) {
         let (mustPause, waiter) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
             guard !state.isReaderClosed else { return (false, nil) }
-            unsafe bytes.withUnsafeBytes { unsafe state.received.append(contentsOf: $0) }
-            state.isPaused = state.receivedCount >= limit
+            state.received.append(bytes)
+            state.isPaused = state.received.count >= limit
             return (state.isPaused, state.isSecuring ? nil : state.readerWaiter.take())
         }
         if mustPause { bound.value.connection?.pause() }
@@ -433,7 +408,9 @@ package final class BufferedConnection: Sendable {
     }
 
     fileprivate func didEndInput() {
-        state.withLock { state in
+        state.withLock { state -> (@Sendable () -> Void)? in
+            // The handshake reads the end, too, and fails.
+            guard !state.isSecuring else { return nil }
             state.inputEnd = state.inputEnd ?? .success(())
             return state.readerWaiter.take()
         }?()
@@ -442,7 +419,7 @@ package final class BufferedConnection: Sendable {
     /// Discards what the peer has sent, and what it still sends.
     package func closeReading() {
         let isOver = state.withLock { state in
-            (state.isReaderClosed, state.readerWaiter, state.readable, state.received) = (true, nil, [], [])
+            (state.isReaderClosed, state.readerWaiter, state.received) = (true, nil, ReceiveBuffer())
             return state.isOver
         }
         onLoop { [self] loop in
@@ -549,7 +526,11 @@ package final class BufferedConnection: Sendable {
     /// Closes the connection, or ends the attempt to make it. Bytes that wait to be sent are sent first if the writer
     /// has finished.
     private func closeConnection() {
-        let (ending, isSecuring) = state.withLock { ($0.writerEnding, $0.isSecuring) }
+        let (ending, isSecuring, mustWait) = state.withLock { state in
+            // The handshake of an accepted connection, or one behind which bytes wait.
+            let isOpen = if case .open = state.opening { true } else { false }
+            return (state.writerEnding, state.isSecuring, state.writerEnding == .finished && (!isOpen || !state.unsent.isEmpty))
+        }
         if let attempt = bound.value.attempt {
             didOpen(LoadError(.connectionLost, message: "the output stream to \(peerName) was released before it was closed"))
             attempt.cancel()
@@ -557,8 +538,7 @@ package final class BufferedConnection: Sendable {
         bound.value.accepted = nil
         guard let connection = bound.value.connection else { return }
         if isSecuring {
-            // After the handshake, the bytes that wait are sent.
-            if ending != .finished { connection.abort() }
+            if !mustWait { connection.abort() }
             return
         }
         switch ending {
@@ -577,7 +557,7 @@ package final class BufferedConnection: Sendable {
         bound.value.lingerTimer = loop.schedule(after: Self.lingerTime) { [self] in
             guard let connection = bound.value.connection else { return }
             let (count, stallCount) = state.withLock { state in
-                let count = state.unsent.count + connection.unsentByteCount
+                let count = state.unsent.count + connection.unsentByteCount + (connection.isEndingWriting ? 1 : 0)
                 state.lingering = (count, count < state.lingering.count ? 0 : state.lingering.stallCount + 1)
                 return state.lingering
             }
@@ -610,15 +590,6 @@ package final class BufferedConnection: Sendable {
     }
 }
 
-extension BufferedConnection.TLSRole {
-    fileprivate var timeLimit: Duration {
-        switch self {
-        case .client(_, _, _, _, let timeLimit): timeLimit
-        case .server(let context): context.settings.handshakeTimeout
-        }
-    }
-}
-
 /// Receives the events of the connection, which retains it until the end.
 private final class BufferReceiver: ByteConnectionReceiver {
     private let connection: BufferedConnection
@@ -631,22 +602,4 @@ private final class BufferReceiver: ByteConnectionReceiver {
     func transportDidEndInput() { connection.didEndInput() }
     func transportDidFailWriting(_ failure: SocketError) { connection.transportDidFailWriting(failure) }
     func transportDidEnd(_ failure: SocketError?) { connection.transportDidEnd(failure) }
-}
-
-/// Receives the events during a handshake, in which only the handshake reads.
-private final class OpeningReceiver: ByteConnectionReceiver {
-    let isIdle = false
-
-    func didReceive(_ bytes: borrowing RawSpan) {}
-    func transportIsWritable() {}
-    func transportDidEnd(_ failure: SocketError?) {}
-}
-
-private final class ClosureChallengeHandler: ChallengeHandler {
-    private let handle: @Sendable (AuthenticationChallenge) -> Void
-
-    init(_ handle: @escaping @Sendable (AuthenticationChallenge) -> Void) { self.handle = handle }
-
-    func handleChallenge(_ challenge: AuthenticationChallenge) { handle(challenge) }
-    func cancelChallenge(_ challenge: AuthenticationChallenge) {}
 }

@@ -46,6 +46,9 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private var isFailureReported = false
     /// The number of written bytes that the socket has not accepted.
     package var unsentByteCount: Int { unsentBytes.count }
+    /// Whether the sending direction is not closed yet, although ``finishWriting()`` was called: the socket has not
+    /// accepted all bytes, or not the close_notify of TLS.
+    package var isEndingWriting: Bool { writeState == .ending }
     private var writeState = WriteState.open
     /// The reason why no more bytes can be written. Bytes from the peer are still read.
     private var failure: SocketError?

@@ -75,10 +75,7 @@ package final class TLSHandshake: @unchecked Sendable {  // … because only cod
     /// Starts the handshake after all written bytes were sent.
     func start(on transport: SocketConnection) {
         self.transport = transport
-        contexts.context(offering: protocols) { [self] result in
-            let proceed: @Sendable () -> Void = { [self] in start(with: result) }
-            if loop.isOnLoop { proceed() } else { loop.execute(proceed) }
-        }
+        contexts.context(offering: protocols, on: loop) { [self] in start(with: $0) }
     }
 
     private func start(with context: Result<TLSContext, LoadError>) {

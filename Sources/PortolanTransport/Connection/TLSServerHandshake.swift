@@ -27,10 +27,7 @@ final class TLSServerHandshake: @unchecked Sendable {  // … because only code 
     /// Starts the handshake after all written bytes were sent.
     func start(on transport: SocketConnection) {
         self.transport = transport
-        context.context { [self] result in
-            let proceed: @Sendable () -> Void = { [self] in start(with: result) }
-            if loop.isOnLoop { proceed() } else { loop.execute(proceed) }
-        }
+        context.contexts.context(offering: context.settings.applicationProtocols, on: loop) { [self] in start(with: $0) }
     }
 
     private func start(with context: Result<TLSContext, LoadError>) {

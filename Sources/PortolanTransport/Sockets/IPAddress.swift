@@ -32,6 +32,12 @@ struct IPAddress: Hashable, Sendable {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
+    /// The IPv4 address, if this is an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); otherwise this address.
+    var unmapped: IPAddress {
+        let prefix = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
+        return bytes.count == 16 && bytes.starts(with: prefix) ? IPAddress(bytes: Array(bytes.suffix(4))) : self
+    }
+
     /// Whether both addresses have the same family, and equal first bits. `bits` is the number of these bits.
     func hasPrefix(_ other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, bits <= bytes.count * 8 else { return false }

@@ -169,11 +169,12 @@ package struct AcceptedSocket: @unchecked Sendable {  // … because its owner p
         self.socket = socket
         socket.sendImmediately()
         remoteAddress = Socket.remoteAddress(of: socket.descriptor)
-        peerName = remoteAddress.map { "\($0.ip.text) port \($0.port)" } ?? "a client of \(listenerName)"
+        peerName = remoteAddress.map { "\($0.ip.unmapped.text) port \($0.port)" } ?? "a client of \(listenerName)"
     }
 
-    /// The IP address of the client; `nil` for a UNIX socket.
-    package var remoteHost: String? { remoteAddress?.ip.text }
+    /// The IP address of the client; `nil` for a UNIX socket. An IPv4 address has the form of IPv4, also if the socket
+    /// is one for IPv6 (RFC 4291 §2.5.5.2).
+    package var remoteHost: String? { remoteAddress?.ip.unmapped.text }
     package var remotePort: Int? { remoteAddress?.port }
 }
 

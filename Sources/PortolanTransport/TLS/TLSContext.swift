@@ -57,6 +57,13 @@ final class TLSContext: @unchecked Sendable {  // … because OpenSSL locks the 
         unsafe context = try Self.make(TLS_server_method(), settings.minimumVersion, settings.maximumVersion)
         self.identity = identity
         chosenProtocols = settings.applicationProtocols.map { Array($0.utf8) }
+        // The sessions use the same objects, but a handshake would not name the reason of a refusal.
+        guard let leaf = identity.chain.first, unsafe SSL_CTX_use_certificate(context, leaf.x509) == 1,
+            unsafe SSL_CTX_use_PrivateKey(context, identity.key.key) == 1
+        else {
+            let reason = TLSError.takeFromQueue()?.libraryPhrase ?? "it gives no reason"
+            throw LoadError(.secureConnectionFailed, message: "OpenSSL refuses \(settings.identity) for a server: \(reason)")
+        }
         // Sessions are resumed by tickets, which need no cache. The ticket of a client with a certificate does not have
         // its chain, so such a client makes a full handshake each time.
         unsafe portolan_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))

@@ -74,6 +74,16 @@ package final class TLSContextCache: Sendable {
         }
     }
 
+    /// As ``context(offering:_:)``, but calls `completion` on the event loop. Call it there.
+    func context(
+        offering protocols: [String], on loop: any EventLoop, _ completion: @escaping (Result<TLSContext, LoadError>) -> Void
+    ) {
+        let bound = LoopBound(completion)
+        context(offering: protocols) { result in
+            if loop.isOnLoop { bound.value(result) } else { loop.execute { bound.value(result) } }
+        }
+    }
+
     private func finish(_ protocols: [String], _ result: Result<TLSContext, LoadError>) {
         let completions = entries.withLock { entries -> [Completion] in
             guard case .making(let completions)? = entries[protocols] else { return [] }

@@ -5,7 +5,7 @@ import PortolanCore
 /// The TLS context of a server, which is made when the first connection needs it. Can be used on any thread.
 package final class TLSServerContext: Sendable {
     package let settings: TLSServerSettings
-    private let contexts: TLSContextCache
+    let contexts: TLSContextCache
 
     package init(_ settings: TLSServerSettings) {
         self.settings = settings
@@ -14,11 +14,6 @@ package final class TLSServerContext: Sendable {
                 server: settings, identity: try LoadedIdentity(settings.identity, for: .serverCertificate),
                 clientRoots: try settings.clientAuthentication.roots.map { roots throws(LoadError) in try contexts.load(roots) })
         }
-    }
-
-    /// - Parameter completion: called once, on any thread, inside this call or later.
-    func context(_ completion: @escaping TLSContextCache.Completion) {
-        contexts.context(offering: settings.applicationProtocols, completion)
     }
 }
 

@@ -36,6 +36,7 @@ public struct LineSplitter {
     private var unsent: [UInt8] = []
     private var canWrite = false
     private var isClosing = false
+    private var hasInputEnded = false
     private let onLine: (String) -> Void
     private var onEnd: ((LoadError?) -> Void)?
 
@@ -43,7 +44,7 @@ public struct LineSplitter {
     ///
     /// - Parameters:
     ///   - queue: of the main run loop.
-    ///   - onEnd: called once: with `nil` when the peer has sent everything, or with the error of the connection.
+    ///   - onEnd: called once: with `nil` when both sides have sent everything, or with the error of the connection.
     public init(
         _ socket: SocketStreams, on queue: DeliveryQueue, onLine: @escaping (String) -> Void, onEnd: @escaping (LoadError?) -> Void
     ) throws(LoadError) {
@@ -93,15 +94,24 @@ public struct LineSplitter {
             guard let count = try? socket.output.write(unsent.span) else { return }
             unsent.removeFirst(count)
         }
-        if isClosing, unsent.isEmpty { socket.output.close() }
+        guard isClosing, unsent.isEmpty else { return }
+        socket.output.close()
+        if hasInputEnded { reportEnd(nil) }
     }
 
+    /// The peer has sent everything, or the connection has failed.
     private func end(_ error: LoadError?) {
-        guard let onEnd else { return }
-        self.onEnd = nil
         socket.input.close()
+        hasInputEnded = true
         // Lines that wait are still sent, unless the connection has failed.
-        if error == nil { finish() } else { socket.output.close() }
-        onEnd(error)
+        guard let error else { return finish() }
+        socket.output.close()
+        reportEnd(error)
+    }
+
+    private func reportEnd(_ error: LoadError?) {
+        let onEnd = onEnd
+        self.onEnd = nil
+        onEnd?(error)
     }
 }
