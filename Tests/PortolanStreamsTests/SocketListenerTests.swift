@@ -493,16 +493,18 @@ import Testing
         await #expect { try await secureClient.startTLS() } throws: { ($0 as? LoadError)?.code == .badRequest }
     }
 
-    /// The stream's own handler writes as soon as the connection is open.
+    /// The stream's own handler writes as soon as the connection is open, if that is after the call of `startTLS()`.
     @Test func nothingIsWrittenInClearTextBeforeTLS() throws {
         let listener = try SocketListener(port: 0)
         for _ in 0..<50 {
+            let hasStarted = Mutex(false)
             let client = SocketStreams(toHost: Self.loopback, port: try #require(listener.port), configuration: try clearText())
             try client.output.schedule(on: .immediate) { output, event in
-                if event == .spaceAvailable { _ = try? output.write(Array("PASSWORD".utf8).span) }
+                if event == .spaceAvailable, hasStarted.withLock({ $0 }) { _ = try? output.write(Array("PASSWORD".utf8).span) }
             }
             client.output.open()
             client.startTLS()
+            hasStarted.withLock { $0 = true }
             let server = try accept(on: listener)
             // The type of a TLS record with a handshake (RFC 8446 §5.1).
             #expect(try server.input.read(atMost: 1) == [22])

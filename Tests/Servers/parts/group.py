@@ -18,6 +18,7 @@ from .workspace import Missing
 PR_SET_PDEATHSIG = 1
 # Seconds until a server must respond.
 READY_WITHIN = 30
+SHARED_MEMORY = pathlib.Path("/dev/shm")
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -43,6 +44,8 @@ class Server:
     unprivileged: bool = False
     # The log that the server writes after it has read its configuration, if it is another file.
     later_log: pathlib.Path = None
+    # A pattern for the files in /dev/shm that the server leaves when it is killed.
+    shared_memory: str = None
     # Returns whether the server responds on a port.
     responds: typing.Callable[[int], bool] = accepts
 
@@ -63,8 +66,10 @@ class Group:
     def __exit__(self, *_):
         for _, _, process in self.processes:
             process.kill()
-        for _, _, process in self.processes:
+        for _, server, process in self.processes:
             process.wait()
+            for file in SHARED_MEMORY.glob(server.shared_memory) if server.shared_memory else []:
+                file.unlink(missing_ok=True)
 
     def add(self, part, servers):
         for server in servers:

@@ -75,8 +75,11 @@ def servers(workspace):
         (folder / "squid.conf").write_text(CONFIGURATION.format(ports=lines, authentication=authentication.format(**values), **values))
         for file in ["access.log", "users", "squid.conf"]:
             (folder / file).chmod(0o666)
-        command = [program, "-N", "-f", folder / "squid.conf"]
-        return Server(name, command, ports, folder / "output.log", unprivileged=True, later_log=folder / "cache.log")
+        # Names squid's shared memory. Two squids that start with the same name at the same time can fail (shm_open: file exists).
+        service = f"portolan{os.getpid()}{name.replace('-', '')}"
+        command = [program, "-N", "-n", service, "-f", folder / "squid.conf"]
+        return Server(
+            name, command, ports, folder / "output.log", unprivileged=True, later_log=folder / "cache.log", shared_memory=f"{service}-*.shm")
 
     digest_folder = workspace.folder_for("squid-digest")
     hash = password_hash("call-me")
