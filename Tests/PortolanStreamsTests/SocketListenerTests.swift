@@ -688,6 +688,45 @@ import Testing
         #expect(try client.input.read(atMost: 1) == [9])
     }
 
+    /// As a mail server does. The bytes of the server arrive with the proxy's response.
+    @Test(arguments: [false, true], [1, 100_000])
+    func serverCanSendFirstThroughAnHTTPProxy(isSecure: Bool, count: Int) throws {
+        let proxy = try SocketListener(port: 0, configuration: isSecure ? .tls(try settings()) : SocketListenerConfiguration())
+        let server = try OwnThread {
+            let socket = try accept(on: proxy)
+            var head: [UInt8] = []
+            while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) { head += try socket.input.read(atMost: 1) }
+            try socket.output.write(all: Array("HTTP/1.1 200 OK\r\n\r\n".utf8) + numberedBytes(count))
+            #expect(try socket.input.read(atMost: 1) == [7])
+            socket.output.close()
+        }
+        var configuration = try clearText()
+        configuration.tls = try secure().tls
+        configuration.proxy = .proxy("\(isSecure ? "https" : "http")://localhost:\(try #require(proxy.port))")
+        let client = SocketStreams(toHost: "mail.test", port: 25, configuration: configuration)
+        open(client)
+        try client.output.write(all: [7])
+        #expect(try readAll(client.input) == numberedBytes(count))
+        try server.result()
+    }
+
+    @Test(arguments: [false, true])
+    func serverCanSendFirstThroughASOCKSProxyUnlessItUsesTLS(usesTLS: Bool) throws {
+        let proxy = try ScriptedServer([
+            .receive(3), .send([5, 0]), .receive(16), .send([5, 0, 0, 1, 127, 0, 0, 1, 0, 25] + Array("220 mail".utf8)), .receive(1),
+        ])
+        var configuration = try usesTLS ? secure() : clearText()
+        configuration.proxy = .proxy("socks5h://127.0.0.1:\(proxy.port)")
+        let client = SocketStreams(toHost: "mail.test", port: 25, configuration: configuration)
+        open(client)
+        if usesTLS {
+            #expect { try readAll(client.input) } throws: { ($0 as? LoadError)?.code == .socksFailed }
+        } else {
+            try client.output.write(all: [7])
+            #expect(try readAll(client.input) == Array("220 mail".utf8))
+        }
+    }
+
     /// The certificate has another name than the host.
     @Test func serverNameIsTheNameInTheCertificate() throws {
         let listener = try SocketListener(port: 0, configuration: .tls(try settings("misnamed")))

@@ -178,6 +178,7 @@ extension SocketLink.Destination {
             let peer = TLSPeer(
                 host: certificateName ?? name, port: port, description: "\(Self.bracketed(name)):\(port)", protocolName: "tls")
             var endpoint = Endpoint(peer, through: proxy)
+            endpoint.mayServerSendFirst = true
             endpoint.target = ConnectionOverrides.Target(host: name, port: port)
             return endpoint
         }

@@ -13,12 +13,18 @@ package struct Endpoint: Hashable, Sendable {
     /// The protocols to offer by ALPN (RFC 7301), the preferred one first; `nil` for a connection without TLS.
     package var applicationProtocols: [String]?
 
+    /// Whether the server may send bytes before the client does, as in SMTP and FTP. In HTTP it may not.
+    package var mayServerSendFirst = false
+
     package init(_ peer: TLSPeer, through proxy: Proxy? = nil, usesTunnel: Bool = true, applicationProtocols: [String]? = nil) {
         self.peer = peer
         self.proxy = proxy
         self.usesTunnel = usesTunnel
         self.applicationProtocols = applicationProtocols
     }
+
+    /// With TLS, the client always sends first.
+    var allowsEarlyBytes: Bool { mayServerSendFirst && applicationProtocols == nil }
 
     /// The peer of the TLS session: the server, or the proxy if only the proxy uses TLS.
     var securedPeer: TLSPeer { applicationProtocols != nil ? peer : proxy?.peer ?? peer }

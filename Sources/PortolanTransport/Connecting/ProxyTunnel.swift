@@ -62,7 +62,9 @@ final class ProxyTunnel: @unchecked Sendable {  // … because only code on its 
         _ makeNegotiation: () throws(LoadError) -> any TunnelNegotiation
     ) {
         do throws(LoadError) {
-            let handshake = TunnelHandshake(try makeNegotiation(), with: proxy, over: transport) { [weak self] result in
+            let handshake = TunnelHandshake(
+                try makeNegotiation(), with: proxy, over: transport, allowsEarlyBytes: endpoint.allowsEarlyBytes
+            ) { [weak self] result in
                 guard let self else { return }
                 self.handshake = nil
                 switch result {

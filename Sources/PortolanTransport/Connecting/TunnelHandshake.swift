@@ -7,17 +7,20 @@ final class TunnelHandshake: ByteConnectionReceiver {
     private var negotiation: any TunnelNegotiation
     private let proxy: Proxy
     private let transport: SocketConnection
+    /// Whether the server may send bytes before the client does.
+    private let allowsEarlyBytes: Bool
     private var completion: ((Result<Void, LoadError>) -> Void)?
     let isIdle = false
 
     /// - Parameter completion: called once. If the handshake failed, the caller closes the transport.
     init(
-        _ negotiation: any TunnelNegotiation, with proxy: Proxy, over transport: SocketConnection,
+        _ negotiation: any TunnelNegotiation, with proxy: Proxy, over transport: SocketConnection, allowsEarlyBytes: Bool,
         completion: @escaping (Result<Void, LoadError>) -> Void
     ) {
         self.negotiation = negotiation
         self.proxy = proxy
         self.transport = transport
+        self.allowsEarlyBytes = allowsEarlyBytes
         self.completion = completion
     }
 
@@ -35,9 +38,12 @@ final class TunnelHandshake: ByteConnectionReceiver {
                 case .needsMore: return
                 case .send(let bytes): transport.write(bytes)
                 case .established:
-                    // With HTTP and with TLS the client sends first. Early bytes must not be read as a response
-                    // (RFC 9112 §9.2).
-                    guard offset == bytes.byteCount else { throw earlyBytesError }
+                    if offset < bytes.byteCount {
+                        // With HTTP and with TLS the client sends first. Early bytes must not be read as a response
+                        // (RFC 9112 §9.2).
+                        guard allowsEarlyBytes else { throw earlyBytesError }
+                        transport.unread([UInt8](copying: bytes.extracting(offset...)))
+                    }
                     transport.pause()
                     return finish(.success(()))
                 }

@@ -24,8 +24,8 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     private var handshake: (any TLSHandshakeDriver)?
     /// The session of a handshake that starts after all unsent bytes were sent.
     private var nextSession: TLSSession?
-    /// Bytes that were received in clear text, and that belong to the next TLS session.
-    private var bytesBeforeTLS: [UInt8] = []
+    /// Bytes that a receiver has returned, with ``unread(_:)``.
+    private var returnedBytes: [UInt8] = []
     /// Bytes that were written, but that the socket has not accepted.
     private var unsentBytes = ByteBuffer()
     /// Whether the socket can't accept more bytes now.
@@ -95,7 +95,7 @@ package final class SocketConnection: ByteConnection, PolledSocket {
         self.receiver = receiver
         handshake = nil
         isPaused = false
-        if !sessions.isEmpty { scheduleRead() }
+        if !sessions.isEmpty || !returnedBytes.isEmpty { scheduleRead() }
         updatePollInterest()
     }
 
@@ -150,12 +150,21 @@ package final class SocketConnection: ByteConnection, PolledSocket {
     }
 
     private func read(atMost limit: Int) {
+        if !returnedBytes.isEmpty { return deliverReturnedBytes() }
         if let session = sessions.last { return readSecure(session, atMost: min(readSize, Self.secureReadSize, limit)) }
         switch unsafe socketLoop.receive(atMost: min(readSize, limit), { unsafe socket.receive($0) }, { receiver?.didReceive($0) }) {
         case .moved, .wouldBlock: break
         case .end: endInput()
         case .failed(let error): end(failure ?? error)
         }
+    }
+
+    private func deliverReturnedBytes() {
+        let bytes = returnedBytes
+        returnedBytes = []
+        hasUnreadBytes = false
+        receiver?.didReceive(unsafe bytes.span.bytes)
+        if !sessions.isEmpty, !isClosed { scheduleRead() }
     }
 
     /// The peer has closed its sending direction.
@@ -384,11 +393,12 @@ extension SocketConnection {
     /// The transport for the records of another TLS session.
     var recordTransport: any TLSRecordTransport {
         let transport: any TLSRecordTransport = sessions.last ?? socket
-        return bytesBeforeTLS.isEmpty ? transport : PrefixedRecordTransport(bytesBeforeTLS, before: transport)
+        return returnedBytes.isEmpty ? transport : PrefixedRecordTransport(returnedBytes, before: transport)
     }
 
-    /// Gives back bytes that were received, so that the next TLS session reads them first.
-    func unread(_ bytes: [UInt8]) { bytesBeforeTLS = bytes }
+    /// Returns bytes that were received. The next TLS session reads them first, or the next receiver receives them
+    /// first.
+    func unread(_ bytes: [UInt8]) { returnedBytes = bytes }
 
     /// Whether a TLS handshake has started or completed.
     var usesTLS: Bool { !sessions.isEmpty }
@@ -396,7 +406,7 @@ extension SocketConnection {
     /// Starts a handshake after all unsent bytes were sent. Call ``setReceiver(_:)`` after the handshake.
     func start(_ session: TLSSession, for handshake: any TLSHandshakeDriver) {
         guard !isClosed else { return handshake.connectionClosed() }
-        bytesBeforeTLS = []
+        returnedBytes = []
         nextSession = session
         self.handshake = handshake
         continueHandshake()
